@@ -353,6 +353,7 @@ class RequestedTable(Section, place="[table]"):
     privacy_unit: Text = say('The column that says whose row it is; "row" for each row.', MISSING)
     max_rows_per_group: Whole | None = say("How many rows of a privacy unit count in a group.")
     max_groups: Whole | None = say("How many groups a privacy unit counts in, at most.")
+    people: Whole | None = say("How many people are in it, where that is public; for dry runs.")
 
 
 class TableSection(RequestedTable):

@@ -219,8 +219,10 @@ class GaussianNoise(IntegerNoise):
         return float(2 * weights[distance:].sum() / (1 + 2 * weights.sum()))
 
     def quantile(self, confidence: float) -> int:
-        """The noise is at most this far from 0 with this probability, by `tail`."""
-        return math.ceil(self.continuous_quantile(confidence))
+        """The noise is at most this far from 0 with this probability: the least such distance by
+        `tail`, which is that of the continuous distribution or one less."""
+        most = math.ceil(self.continuous_quantile(confidence))
+        return most - 1 if most and self.tail(most - 1) <= 1 - confidence else most
 
 
 Noise = LaplaceNoise | GaussianNoise

@@ -25,16 +25,11 @@ from whosin.ledger import BudgetState, encoding
 from whosin.ledger.budget import Cost
 from whosin.notebook_display import Displayed
 from whosin.release.contribution_bounds import bounds_statement
-from whosin.release.cost import apportion_cost
+from whosin.release.cost import NOISY_LEVEL, OPTIMAL_SPLIT, apportion_cost, is_too_noisy
 from whosin.release.groups import free_column_name
 from whosin.release.queries import QUERIES
 from whosin.release.queries.base import POINT
 
-NOISY_LEVEL = 0.3
-"""The relative standard error above which a cell is marked."""
-NORMAL_QUANTILE = 1.96
-MAX_RANGE_SHARE = 0.25
-"""The share of a column's range above which the interval of a point of it is marked."""
 NOISY_MARK = "*"
 
 
@@ -51,15 +46,8 @@ def too_noisy(
     if not {"value", "low", "high"} <= set(columns):
         return ()
     at = [columns.index(name) for name in ("value", "low", "high")]
-    marks = []
-    for value, low, high in ([row[index] for index in at] for row in rows):
-        if ends is not None:
-            marks.append(high - low > MAX_RANGE_SHARE * (ends[1] - ends[0]))
-        else:
-            marks.append(
-                max(value - low, high - value) / NORMAL_QUANTILE > NOISY_LEVEL * abs(value)
-            )
-    return tuple(marks)
+    cells = ([row[index] for index in at] for row in rows)
+    return tuple(is_too_noisy(value, low, high, ends) for value, low, high in cells)
 
 
 def noisy_note(marks: Sequence[bool], *, of_range: bool = False) -> str:
@@ -290,14 +278,54 @@ class Release(Displayed):
             return result[0]
         return self.answers[key]
 
+    @property
+    def independence_note(self) -> str:
+        """That answers of which one is sums of the other have noise of their own, where there are
+        such; empty otherwise. Those that were measured at once agree."""
+        for inner in self.answers:
+            for outer in self.answers:
+                if _is_contained(inner, outer):
+                    return (
+                        f"{inner.title} and {outer.title} have noise of their own, so that sums of "
+                        f'one differ from the other; split = "{OPTIMAL_SPLIT}" measures them at '
+                        "once, and they agree."
+                    )
+        return ""
+
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data for JSON."""
         return {
             "request": self.request,
             "when": self.when,
+            "independent": self.independence_note,
             "answers": [answer.to_dict() for answer in self.answers],
             "budget_state": self.budget_state.to_dict(),
         }
+
+
+SUMMED_KINDS = {"count": "count", "histogram": "count", "rows": "rows", "sum": "sum"}
+
+
+def _is_contained(inner: Answer, outer: Answer) -> bool:
+    """Whether an answer without noise would be sums of groups of another one, and the two were not
+    measured at once."""
+    one, other = _group_columns(inner), _group_columns(outer)
+    if one is None or other is None or one[0] != other[0] or not one[1] < other[1]:
+        return False
+    return not (inner.details and outer.details)  # what was measured at once has details
+
+
+def _group_columns(answer: Answer) -> tuple[object, frozenset[str]] | None:
+    """(what is counted or summed, by which columns) for kinds whose groups add up."""
+    question, kind = answer.question, SUMMED_KINDS.get(str(answer.question.get("query")))
+    if kind is None or (question.get("counted") or {}).get("max_groups") not in (None, 1):
+        return None
+    by = question.get("by", ())
+    columns = {by} if isinstance(by, str) else set(by)
+    if question["query"] == "histogram":
+        columns |= {question["column"]}
+    summed = question.get("column") if kind == "sum" else None
+    return (kind, question.get("where"), summed), frozenset(columns)
 
 
 def cost_data(cost: Cost) -> dict[str, float | None]:

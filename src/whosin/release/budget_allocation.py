@@ -21,12 +21,21 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, UnknownName, at, invalid_value, shorten
+from whosin.errors import (
+    BudgetRefused,
+    InvalidInput,
+    UnknownName,
+    at,
+    invalid_value,
+    shorten,
+    spell,
+)
 from whosin.exact import format_figures, rational
 from whosin.ledger import encoding
 from whosin.ledger.budget import Budget, Cost
 from whosin.release.contribution_bounds import CostWarning
 from whosin.release.cost import (
+    OPTIMAL_SPLIT,
     CostEstimate,
     Share,
     add_caution,
@@ -35,9 +44,9 @@ from whosin.release.cost import (
 )
 from whosin.release.queries import Query
 from whosin.release.queries.base import Linear
+from whosin.release.queries.counts import planned_count
 from whosin.release.table import Table
 
-OPTIMAL_SPLIT = "optimal"
 SPLIT_KINDS = ("weights", "relative-error", OPTIMAL_SPLIT)
 NOISE_KINDS = ("laplace", "gaussian")
 
@@ -66,11 +75,131 @@ def split_budget(
     """
     if split not in SPLIT_KINDS:
         raise UnknownName("split", str(split), SPLIT_KINDS)
+    if any(query.within is not None for query in queries):
+        return split_by_widths(queries, table, unspent, noise)
     if split == "weights":
         return divide_budget(queries, [rational(query.weight) for query in queries], unspent, noise)
     gaussian = noise == "gaussian"
     parts = _equal_errors(queries, table, unspent.plan, divisible_units(unspent, noise), gaussian)
     return divide_budget(queries, parts, unspent, noise)
+
+
+def split_by_widths(
+    queries: Sequence[Query], table: Table, unspent: RemainingBudget, noise: str
+) -> list[Share]:
+    """What each query needs for its width (`within`), and no more; queries without one divide the
+    rest by weight. Noises are independent, so the least total is the sum of the least costs (F33).
+
+    Raises:
+        BudgetRefused: there is not as much.
+    """
+    pot, gaussian = divisible_units(unspent, noise), noise == "gaussian"
+    shares: list[Share | None] = [None] * len(queries)
+    for index, query in enumerate(queries):
+        if query.within is not None:
+            with at(f"queries[{index}]"), query.at_own_key():
+                shares[index] = needed_share(query, table, unspent.plan, gaussian)
+    used = sum(_share_units(share, gaussian) for share in shares if share is not None)
+    letter = "ρ" if gaussian else "ε"
+    if used > pot:
+        needed, there = (Fraction(each, encoding.EPSILON_UNITS) for each in (used, pot))
+        raise BudgetRefused(
+            f"these widths need {letter} = {format_figures(needed, 4, 'up')}, and there is "
+            f"{letter} = {format_figures(there, 4, 'down')}",
+            field="within",
+            value=float(needed),
+            hint="allow wider answers, ask less, or promise less: whosin plan --accuracy says "
+            "which widths fit",
+        )
+    rest = [index for index, share in enumerate(shares) if share is None]
+    if rest:
+        weights = [rational(queries[index].weight) for index in rest]
+        free = pot - used
+        if not gaussian and unspent.epsilon:
+            left = replace(unspent, epsilon=free)
+        else:  # where ε counts by its ρ, the ρ of what is left of it
+            rho = free if gaussian else free**2 // (2 * encoding.EPSILON_UNITS)
+            left = replace(unspent, rho=rho)
+        for index, share in zip(
+            rest,
+            divide_budget([queries[index] for index in rest], weights, left, noise),
+            strict=True,
+        ):
+            shares[index] = share
+    failing = sum(query.needs_delta for query in queries)
+    delta = Fraction(unspent.delta // max(failing, 1), encoding.DELTA_UNITS)
+    return [
+        replace(share, delta=delta) if query.needs_delta else share
+        for query, share in zip(queries, shares, strict=True)
+        if share is not None
+    ]
+
+
+def _share_units(share: Share, gaussian: bool) -> int:
+    """What a share takes of what is divided, in units."""
+    if not gaussian:
+        return math.ceil(share.epsilon * encoding.EPSILON_UNITS)
+    return math.ceil((share.rho or share.epsilon**2 / 2) * encoding.EPSILON_UNITS)
+
+
+MAX_NEEDED_COST = 10**6
+"""An ε or ρ above it is no promise."""
+
+
+def needed_share(query: Query, table: Table, plan: Plan, gaussian: bool = False) -> Share:
+    """The least share with which 95% of a query's answers are within its `within` (F33).
+
+    Counts and sums have the widest noise with that quantile. Means, variances and quantiles are for
+    the public number of people, spread evenly over groups and range: there the share is searched.
+
+    Raises:
+        InvalidInput: no noise is that small, or the number of people is not public.
+    """
+    asked, within = query.restrict_table(table), rational(query.within, "within")
+    by_rho = gaussian and (query.takes_gaussian or query.selects)
+
+    def share(cost: Fraction) -> Share:
+        units = Fraction(math.ceil(cost * encoding.EPSILON_UNITS), encoding.EPSILON_UNITS)
+        return Share(plan, Fraction(0), units) if by_rho else Share(plan, units)
+
+    def refuse(why: str, hint: str) -> InvalidInput:
+        return InvalidInput(why, field="within", value=float(within), hint=hint)
+
+    noise = query.plan_noise(asked, share(Fraction(1)))
+    if noise is None or planned_count(plan) is not None:
+        raise refuse(
+            f"within has no meaning for {query.title!r}: its error is not chosen by its share",
+            "leave it out",
+        )
+    spell_width = f"95% of the answers of {query.title!r} cannot be within ±{spell(within)}"
+    if isinstance(noise, tuple) and len(noise) == 1:
+        part, kind = noise[0].part, type(noise[0].noise)
+        widest = kind.within(float(within / part.unit))
+        if not widest.width:
+            raise refuse(f"{spell_width}: no noise is that small", "allow more")
+        return share(noise[0].noise.width / widest.width)
+    if table.people is None:
+        raise refuse(
+            f"within = {spell(within)} for {query.title!r} depends on how many rows a group has",
+            "say how many people are in the table, if that is public: people = … in [table]",
+        )
+    rows = max(1, table.people // query.group_count(asked))
+
+    def keeps(cost: Fraction) -> bool:
+        found = query.expected_error(asked, query.plan_noise(asked, share(cost)), rows)
+        return found is not None and found.within is not None and found.within <= within
+
+    low, high = Fraction(1, 10**9), Fraction(MAX_NEEDED_COST)
+    if not keeps(high):
+        raise refuse(f"{spell_width}: its points or steps are farther apart", "allow more")
+    for _ in range(WIDTH_STEPS):
+        middle = Fraction(math.sqrt(low * high))
+        low, high = (low, middle) if keeps(middle) else (middle, high)
+    return share(high)
+
+
+WIDTH_STEPS = 20
+"""Halvings of the logarithm of a cost: to a part in 30,000 of it."""
 
 
 def divisible_units(unspent: RemainingBudget, noise: str) -> int:
@@ -396,6 +525,13 @@ def estimate_batch_cost(
         BudgetRefused: the share is more than what is left.
     """
     asked = read_queries(queries)
+    if split != "weights" and any(query.within is not None for query in asked):
+        raise InvalidInput(
+            f"split = {shorten(split)} cannot be combined with within, which says what each gets",
+            field="split",
+            value=split,
+            hint="leave one of them out",
+        )
     unspent = _read_unspent(plan, spent or Cost(0, 0), share, noise, capped)
     batch = asked, unspent, split, noise
     if table.last_estimate is None or table.last_estimate[0] != batch:
@@ -404,8 +540,23 @@ def estimate_batch_cost(
         else:
             made = estimate_costs(asked, table, split_budget(asked, table, unspent, split, noise))
         made = caution_unused_delta(plan, caution_smaller_noise(table, unspent, made))
-        table.last_estimate = batch, made
+        table.last_estimate = batch, [add_expected_errors(table, each) for each in made]
     return list(table.last_estimate[1])
+
+
+def add_expected_errors(table: Table, estimate: CostEstimate) -> CostEstimate:
+    """A cost estimate with how good its answer will be, and which groups can be read."""
+    query, asked = estimate.query, estimate.query.restrict_table(table)
+    made = replace(
+        estimate, expected=query.expected_errors(asked, estimate), groups=query.group_count(asked)
+    )
+    size, unit = query.readable_size(asked, made)
+    made = replace(made, readable_from=size, readable_unit=unit)
+    if size is None or unit == "sum" or made.groups == 1 or table.people is None:
+        return made
+    bounds = query.bounds(asked)
+    most = table.people * bounds.max_groups * (1 if unit == "people" else bounds.max_rows_per_group)
+    return replace(made, noisy_groups=max(0, made.groups - int(most // max(size, 1.0))))
 
 
 def caution_smaller_noise(

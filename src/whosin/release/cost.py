@@ -14,7 +14,10 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 from whosin.calibration import Plan, calibrate
 from whosin.errors import InvalidInput, WhosinError, spell
@@ -33,6 +36,14 @@ from whosin.noise.source import MAX_SCALE_PARAMETER
 from whosin.release.contribution_bounds import Aggregate, ContributionBounds, CostWarning
 
 CONFIDENCE_LEVEL = 0.95
+OPTIMAL_SPLIT = "optimal"
+NOISY_LEVEL = 0.3
+"""The relative standard error above which a cell is marked as too noisy to read."""
+NORMAL_QUANTILE = 1.96
+LAPLACE_QUANTILE = math.log(20) / math.sqrt(2)
+"""95% of one Laplace noise are within so many standard deviations; of sums of several, more."""
+MAX_RANGE_SHARE = 0.25
+"""The share of a column's range above which the interval of a point of it is marked."""
 LESS_NOISE = "spend more budget, declare larger steps, or let fewer rows of a person count"
 SELECTION_MARGIN = 1 + Fraction(1, 2**40)
 """Noise of a selection, so that its price, a float rounded up, stays within the share."""
@@ -57,6 +68,60 @@ class Share:
     def relation(self) -> str:
         """The relation between neighbouring worlds."""
         return self.plan.relation
+
+
+def is_too_noisy(
+    value: float,
+    low: float,
+    high: float,
+    ends: tuple[float, float] | None = None,
+) -> bool:
+    """Whether a 95% interval is too wide to read: against the value, or for a point of a column
+    against its declared range. It is the one rule for answers and for what is expected of them.
+
+    Args:
+        ends: of the declared range, for points of a column.
+    """
+    if ends is not None:
+        return high - low > MAX_RANGE_SHARE * (ends[1] - ends[0])
+    return max(value - low, high - value) / NORMAL_QUANTILE > NOISY_LEVEL * abs(value)
+
+
+@dataclass(frozen=True)
+class ExpectedError:
+    """How good an answer will be; it follows from what was declared, and from no row.
+
+    Attributes:
+        rows: how many rows (of a count by keys: people) a group has; None where it does not matter.
+            Means, variances and quantiles are then those of values that are spread evenly over the
+            declared range.
+        error: the expected distance from the answer without noise.
+        within: half of the 95% interval, or where there is none what 95% of the answers are within.
+        of_rows: whether these are shares of the rows, those that would have to change.
+        shown: the probability that a key of so many people shows.
+        noisy: whether the answer would be marked as too noisy to read.
+        fills: whether its interval would be the whole declared range.
+    """
+
+    rows: int | None
+    error: float | None = None
+    within: float | None = None
+    of_rows: bool = False
+    shown: float | None = None
+    noisy: bool = False
+    fills: bool = False
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain data for JSON."""
+        return {
+            "rows": self.rows,
+            "error": self.error,
+            "within": self.within,
+            "measure": "share of rows" if self.of_rows else "value",
+            "too_noisy": self.noisy,
+            "fills_range": self.fills,
+            **({} if self.shown is None else {"shown": self.shown}),
+        }
 
 
 @dataclass(frozen=True)
@@ -128,6 +193,22 @@ class SelectionNoise:
         """The positions of (nearly) the k largest scores, best first."""
         return top_k(scores, k, self.scale, gumbel=self.gumbel)
 
+    def probabilities(self, scores: Array) -> Array:
+        """The law of one selection, in floats.
+
+        With Gumbel noise position j has a probability as w_j = e^(score/scale). With exponential
+        noise it is ∫ w_j Π_{i≠j} (1 − w_i u) du over 0 ≤ u ≤ 1, where the largest w is 1: u is
+        e^(−v) for the level v above the largest score that the noise of j takes it to.
+        """
+        weights = np.exp((scores - scores.max()) / round_up(self.scale))
+        if self.gumbel:
+            return np.asarray(weights / weights.sum())
+        nodes, parts = _unit_nodes()
+        factors = 1 - weights[:, None] * nodes
+        others = np.exp(np.log(factors).sum(axis=0))
+        found: Array = weights * ((others * parts) / factors).sum(axis=1)
+        return np.asarray(found / found.sum())
+
     def margin(self, count: int, confidence: float = CONFIDENCE_LEVEL) -> float:
         """How far the selected score is from the largest, at most, with this probability.
 
@@ -140,6 +221,16 @@ class SelectionNoise:
         miss = 1 - confidence
         odds = (count - 1) * confidence / miss if self.gumbel else count / (2 * miss)
         return round_up(self.scale) * math.log(max(odds, 1.0)) * (1 + 1e-9)
+
+
+NODE_COUNT = 128
+
+
+@cache
+def _unit_nodes() -> tuple[Array, Array]:
+    """Nodes and weights of Gauss and Legendre between 0 and 1."""
+    nodes, parts = np.polynomial.legendre.leggauss(NODE_COUNT)
+    return (nodes + 1) / 2, parts / 2
 
 
 @dataclass(frozen=True)
@@ -162,6 +253,12 @@ class CostEstimate:
         by_weights: what that would be if the batch were split by weights.
         joint: the cost estimate that is debited and answered for this query and others at once.
         owner: whose drafts a file's are, once it is debited (see `draft_name`).
+        expected: how good the answer will be, at a few sizes of a group or at the public one.
+        readable_from: the least size of a group, in `readable_unit`, whose answer is not marked as
+            too noisy to read; for sums the least total.
+        groups: how many groups the answer has.
+        noisy_groups: how many of them are smaller than that at the least, where the number of
+            people is public.
     """
 
     query: Any
@@ -181,6 +278,11 @@ class CostEstimate:
     within_words: str = ""
     joint: CostEstimate | None = None
     owner: str = field(default="", compare=False)
+    expected: tuple[ExpectedError, ...] = ()
+    readable_from: float | None = None
+    readable_unit: str = "rows"
+    groups: int = 1
+    noisy_groups: int | None = None
 
     @property
     def paid(self) -> CostEstimate:

@@ -82,6 +82,7 @@ class Scenario:
                 engine=_read_engine(data.given),
                 tables=self.tables,
                 features=self.features,
+                people=data.people,
             )
         except WhosinError as error:
             field = error.field if error.field in data.known_keys() else "source"

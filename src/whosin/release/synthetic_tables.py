@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -21,7 +22,7 @@ from whosin.errors import InvalidInput, invalid_value, shorten, spell
 from whosin.exact import Array, read_ranged
 from whosin.ledger import Ledger
 from whosin.ledger.budget import Cost, describe_promise
-from whosin.marginals import Measurement, Workload
+from whosin.marginals import Measurement, Workload, cell_variances
 from whosin.plain_files import remove_unlocked, remove_unlocked_folders
 from whosin.release.cost import CONFIDENCE_LEVEL, Share
 from whosin.release.engines.base import DIGEST_LETTERS, list_drafts
@@ -116,6 +117,22 @@ class SynthesisPlan:
             return f"{tables}, {spread_words(self.tables)}"
         tables = f"{len(self.tables)} columns and {self.way.words()}"
         return f"{tables}, {spread_words(self.tables, self.way.spreads)}"
+
+    def expected_distance(self, rows: int) -> float:
+        """The share of the rows that the noise alone would have to move, on average over the tables
+        that are measured whatever is chosen: each cell is off by E|noise|, and a row that moves is
+        off in two."""
+        measurements = [each.measurement for each in self.tables]
+        sets = tuple(each.attributes for each in measurements if each.attributes)
+        wanted = self.workload.sets if self.way is None else tuple(dict.fromkeys(sets))
+        measured = Workload(self.workload.sizes, tuple(each for each in wanted if each))
+        variances = [each.noise.variance for each in self.tables]
+        spread = cell_variances(measured, measurements, variances)
+        cells = [float(np.prod(measured.shape(each))) for each in measured.sets]
+        far = [
+            count * math.sqrt(2 * one / math.pi) for count, one in zip(cells, spread, strict=True)
+        ]
+        return min(1.0, math.fsum(far) / len(far) / (2 * rows))
 
     def draw(self, counts: Counts, length: int | None) -> SyntheticRows:
         """Measure, fit and draw. `counts` are exact, and used for nothing but noisy numbers."""

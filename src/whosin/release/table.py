@@ -84,6 +84,7 @@ class Table:
             column like any other, the same in all rows of a person; a question about features, and
             otherwise only about columns that are the same for a person, is about people, one row
             each.
+        people: how many there are, where that is public: for expected errors, and nothing else.
 
     Everything that is checked here is read from the schema, never from the rows. Only public tables
     are read: their keys must be unique.
@@ -101,8 +102,10 @@ class Table:
         engine: Engine | None = None,
         tables: Sequence[object] = (),
         features: Sequence[object] = (),
+        people: int | None = None,
     ) -> None:
         require_extras("release")
+        self.people = None if people is None else read_whole(people, "people", 1)
         given = {"max_rows_per_group": max_rows_per_group, "max_groups": max_groups}
         self.stated = frozenset(field for field, value in given.items() if value is not None)
         self.max_rows_per_group, self.max_groups = (

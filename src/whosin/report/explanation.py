@@ -31,6 +31,7 @@ from whosin.report.document import (
 from whosin.report.numbers import format_general, format_short, per_thousand
 
 if TYPE_CHECKING:
+    from whosin.release.accuracy import AccuracyPlan
     from whosin.report.terminal import Curve
 
 
@@ -125,6 +126,36 @@ def describe_accuracy(
     )
     first = make_section(f"95% of answers within ±{format_general(within)}", cost, level=2)
     return Document("", (first, *describe_explanation(meaning, verdict).sections))
+
+
+def describe_widths(widths: AccuracyPlan, promise: str, meaning: Explanation) -> Document:
+    """What the widths of a scenario cost, which of them fit its target, and what all would mean."""
+    letter = "ρ" if widths.gaussian else "ε"
+    rows = [
+        (
+            title,
+            f"±{format_general(width)}",
+            f"{letter} = {format_figures(cost, 4, 'up')}",
+            "" if alone is None else f"±{format_figures(alone, 3, 'up')}",
+            "yes" if fits else "no",
+        )
+        for title, width, cost, alone, fits in zip(
+            widths.titles, widths.widths, widths.costs, widths.alone, widths.fits, strict=True
+        )
+    ]
+    heads = ("question", "95% within", "needs", "with all of the budget", "fits")
+    total = f"{letter} = {format_figures(widths.total, 4, 'up')}"
+    allowed = f"{letter} = {format_figures(widths.allowed, 4, 'down')}"
+    fitting = f"{sum(widths.fits)} of {len(widths.fits)} widths fit at once"
+    verdict = f"Whoever is looking {promise}: that allows {allowed}, and {fitting}."
+    first = make_section(
+        "What these widths cost",
+        make_table(heads, rows),
+        f"All of them need {total}.",
+        verdict,
+        level=2,
+    )
+    return Document("", (first, *describe_explanation(meaning).sections))
 
 
 def _posterior_table(meaning: Explanation) -> TextTable:

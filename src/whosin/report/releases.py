@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whosin.calibration import Plan
 from whosin.errors import UnknownName
-from whosin.exact import format_figures
+from whosin.exact import format_figures, format_percent
 from whosin.ledger.budget import Cost
 from whosin.release import Answer, CostEstimate, Release
 from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.contribution_bounds import CostWarning
+from whosin.release.cost import ExpectedError
 from whosin.report import card
 from whosin.report.card import budget_state_card, budget_words, cost_words
 from whosin.report.document import (
@@ -30,11 +32,19 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.numbers import format_count, format_epsilon, format_general, margin_decimals
+from whosin.report.numbers import format_count, format_epsilon, format_general
 from whosin.report.summary import describe_summary
-from whosin.report.table_views import answer_chart, column_scales, format_cell, has_chart
+from whosin.report.table_views import (
+    answer_chart,
+    answer_decimals,
+    column_scales,
+    format_cell,
+    format_rounded,
+    has_chart,
+)
 
 if TYPE_CHECKING:
+    from whosin.release.accuracy import Suggestion
     from whosin.release.inspection import InspectionFinding, Preflight
     from whosin.release.scenario import Scenario
 
@@ -51,6 +61,11 @@ def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
         "error": estimate.error,
         "within": estimate.within,
         "within_words": estimate.within_words,
+        "expected": [each.to_dict() for each in estimate.expected],
+        "readable_from": estimate.readable_from,
+        "readable_unit": estimate.readable_unit,
+        "groups": estimate.groups,
+        "noisy_groups": estimate.noisy_groups,
         "cautions": [caution.to_dict() for caution in estimate.cautions],
     }
     if estimate.tables:
@@ -60,8 +75,33 @@ def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
     return data
 
 
+def suggestion_data(suggestion: Suggestion) -> dict[str, Any]:
+    return suggestion.to_dict() | {"words": suggestion_words(suggestion)}
+
+
+def suggestion_words(suggestion: Suggestion) -> str:
+    """What to change, and by how much that helps the answer that it helps most."""
+    if suggestion.change == "ask-once":
+        inner, outer = suggestion.about
+        change = f"{inner} is inside {outer}: ask {outer} alone and add up its groups"
+    elif suggestion.change == "gaussian":
+        needs = "" if suggestion.delta is None else f" and delta = {suggestion.delta:g} in [target]"
+        change = f'noise = "gaussian" in [budget]{needs}'
+    else:
+        change = 'split = "optimal" in [budget]'
+    now, before = (_format_error(each) for each in (suggestion.after, suggestion.before))
+    sums = ""
+    if suggestion.added_up is not None:
+        sums = f", and {suggestion.about[0]}, added up, ±{_format_error(suggestion.added_up)}"
+    return f"{change}: {suggestion.query} ±{now} instead of ±{before}{sums}"
+
+
 def describe_estimates(
-    title: str, plan: Plan, estimates: Sequence[CostEstimate], remaining: float | None = None
+    title: str,
+    plan: Plan,
+    estimates: Sequence[CostEstimate],
+    remaining: float | None = None,
+    suggestions: Sequence[Suggestion] = (),
 ) -> Document:
     """What a batch would cost and how good it would be."""
     dry = Paragraph((Strong(title), ": a dry run. Nothing is spent, no row is read."))
@@ -93,8 +133,66 @@ def describe_estimates(
         spendable = format_figures(remaining, 6, "down")
         left = [f"The dataset has ε = {spendable} left in its ledger."]
     first = make_section("", dry, " ".join(promise), estimate_table(plan, estimates), *within)
+    better = [
+        make_section("What would make it better", *map(suggestion_words, suggestions))
+    ] * bool(suggestions)
     last = make_section("", *_describe_cautions(estimates), whole, *left)
-    return Document("", (first, *tables, *_describe_gains(estimates), last))
+    sizes = _describe_sizes(estimates)
+    return Document("", (first, *sizes, *tables, *_describe_gains(estimates), *better, last))
+
+
+def _describe_sizes(estimates: Sequence[CostEstimate]) -> Iterator[TextSection]:
+    """How good answers are by the size of a group, and which groups can be read."""
+    rows, heads = [], dict[str, None]()
+    for estimate in estimates:
+        sized = [each for each in estimate.expected if each.rows is not None]
+        if sized:
+            cells = {format_count(each.rows or 0): _expected_words(each) for each in sized}
+            heads |= dict.fromkeys(cells)
+            rows.append((estimate.query.title, cells))
+    lines = [_readable_words(each) for each in estimates if each.readable_from is not None]
+    parts: list[Part] = []
+    if rows:
+        names = [f"{head} rows" for head in heads]
+        listed = [(title, *(cells.get(head, "") for head in heads)) for title, cells in rows]
+        parts += [
+            make_table(("95% within, in a group of", *names), listed),
+            Paragraph(
+                "For values that are spread evenly over the declared range; keys and synthetic "
+                "tables for any."
+            ),
+        ]
+    if parts or lines:
+        yield make_section("How good the answers will be", *parts, *lines)
+
+
+def _expected_words(expected: ExpectedError) -> str:
+    if expected.shown is not None:
+        return f"shown {format_percent(expected.shown)}"
+    if expected.of_rows:
+        return f"{format_percent(expected.error or 0.0)} of rows off"
+    if expected.fills:
+        return "nothing: the whole range"
+    return f"±{_format_error(expected.within or 0.0)}{NOISY_MARK * expected.noisy}"
+
+
+def _readable_words(estimate: CostEstimate) -> str:
+    size, unit = estimate.readable_from or 0.0, estimate.readable_unit
+    said = f"{estimate.query.title}: readable from "
+    if unit == "sum":
+        return f"{said}a total of {_format_error(size)} on."
+    said += f"{format_count(round(size))} {unit}{' a group' if estimate.groups > 1 else ''} on."
+    if estimate.noisy_groups:
+        noisy, groups = format_count(estimate.noisy_groups), format_count(estimate.groups)
+        said += f" At least {noisy} of the {groups} groups are smaller than that."
+    return said
+
+
+def _format_error(error: float) -> str:
+    """An error with three digits, rounded up; whole from 100 on."""
+    if error >= 100:
+        return format_count(math.ceil(error))
+    return format_figures(error, 3, "up")
 
 
 def _describe_gains(estimates: Sequence[CostEstimate]) -> Iterator[TextSection]:
@@ -141,15 +239,21 @@ def estimate_table(plan: Plan, estimates: Sequence[CostEstimate]) -> TextTable:
         (
             estimate.query.title,
             cost_words(estimate.spend.cost(plan.relation)),
-            _format_optional(estimate.error),
-            ""
-            if estimate.within is None or estimate.within_words
-            else f"±{format_figures(estimate.within, 6, 'up')}",
+            "" if estimate.error is None else _format_error(estimate.error),
+            _format_width(estimate),
             estimate.noise,
         )
         for estimate in estimates
     ]
     return make_table(("query", "cost", "expected error", "95% within", "noise"), rows)
+
+
+def _format_width(estimate: CostEstimate) -> str:
+    """How wide an answer is, where one number says it."""
+    if estimate.within is not None and not estimate.within_words:
+        return f"±{_format_error(estimate.within)}"
+    sized = any(each.rows is not None for each in estimate.expected)
+    return "see below" if sized or estimate.within_words or estimate.tables else ""
 
 
 def _error_table(estimate: CostEstimate) -> TextTable:
@@ -184,7 +288,8 @@ def measured_words(estimate: CostEstimate) -> str:
 def describe_release(title: str, release: Release) -> Document:
     """Answers with their errors and costs, then what they allow anyone to believe."""
     answers = (replace(describe_answer(each, release.request), level=2) for each in release)
-    return Document(title, (*answers, *budget_state_card(release.budget_state)))
+    apart = [make_section("", note(release.independence_note))] * bool(release.independence_note)
+    return Document(title, (*answers, *apart, *budget_state_card(release.budget_state)))
 
 
 REPORT_READERS = ("officer",)
@@ -219,6 +324,10 @@ def describe_report(
             *summary,
             make_section("Answers", note(how), level=2, new_page=True),
             *(describe_answer(each, release.request, full=True) for each in release),
+            *(
+                [make_section("", note(release.independence_note))]
+                * bool(release.independence_note)
+            ),
             make_section("What all answers together allow, and the ledger", level=2),
             *budget_state_card(release.budget_state),
             make_section("The mathematics", level=2),
@@ -268,11 +377,12 @@ def answer_table(answer: Answer) -> TextTable:
     """An answer's rows; an interval becomes one column."""
     columns = [name for name in answer.columns if name not in ("low", "high")]
     ranged, scales = "low" in answer.columns, column_scales(answer)
-    decimals = _noise_decimals(answer) if ranged else None
-    rows = []
+    decimals, rows = answer_decimals(answer), []
     for index, row in enumerate(answer.rows):
         cells = {
-            name: format_cell(value, scales[name], decimals)
+            name: format_cell(value, scales[name])
+            if decimals is None
+            else format_rounded(value, scales[name], decimals, name)
             for name, value in zip(answer.columns, row, strict=True)
         }
         if any(answer.noisy[index : index + 1]):  # in front, so that digits stay in line
@@ -281,13 +391,6 @@ def answer_table(answer: Answer) -> TextTable:
         rows.append((*(cells[name] for name in columns), *interval))
     heads = (*columns, *(["95% interval"] if ranged else []))
     return TextTable(heads, tuple(rows), frozenset(["value"]), most=MAX_TERMINAL_ROWS)
-
-
-def _noise_decimals(answer: Answer) -> int:
-    """Decimals that the noise leaves: two digits of the narrowest interval's half."""
-    low, high = (answer.columns.index(name) for name in ("low", "high"))
-    widths = [float(row[high] - row[low]) for row in answer.rows]
-    return margin_decimals(min((width / 2 for width in widths if width > 0), default=0.0))
 
 
 def _format_optional(value: float | None, digits: int = 6) -> str:

@@ -75,9 +75,7 @@ class TableView:
 
     @cached_property
     def decimals(self) -> int:
-        if all(float(each).is_integer() for each in (*self.values, *self.margins)):
-            return 0
-        return margin_decimals(min(self.margins))
+        return 0 if min(self.margins) >= 1 else margin_decimals(min(self.margins))
 
     @cached_property
     def labels(self) -> tuple[tuple[Any, ...], ...] | None:
@@ -174,21 +172,43 @@ def column_scales(answer: Answer) -> dict[str, str]:
     return {name: query.scale if name in NUMBER_COLUMNS else NAME for name in answer.columns}
 
 
-def format_cell(value: Any, scale: str = AMOUNT, decimals: int | None = None) -> str:
+def format_cell(value: Any, scale: str = AMOUNT) -> str:
     """A value of a cell of an answer.
 
     Args:
         scale: amounts have commas, points of a column may be years, names stay as they are.
-        decimals: as many as its noise leaves; otherwise six digits are shown.
     """
     if value is None:
         return "–"
     if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     spec = "" if isinstance(value, int) else ".6g" if abs(value) < 1e6 else ".1f"
-    if decimals is not None and spec:
-        spec, value = f".{decimals}f", round(value, decimals) + 0.0  # never −0
     return format_point(value, spec) if scale == POINT else f"{value:,{spec}}"
+
+
+def answer_decimals(answer: Answer) -> int | None:
+    """Decimals worth showing of an answer's numbers, beside their intervals: people and rows have
+    none; None where there is no interval."""
+    if "low" not in answer.columns or not answer.rows:
+        return None
+    if QUERIES.get(str(answer.question.get("query")), Query).of_things:
+        return 0
+    at = [answer.columns.index(name) for name in ("low", "high")]
+    halves = [(row[at[1]] - row[at[0]]) / 2 for row in answer.rows]
+    return margin_decimals(min((each for each in halves if each > 0), default=0.0))
+
+
+def format_rounded(value: Any, scale: str, decimals: int, column: str = "") -> str:
+    """A number of an answer with so many decimals; the ends of an interval are rounded outwards."""
+    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
+        return format_cell(value, scale)
+    steps = value * 10**decimals
+    slack = EQUAL_TOLERANCE  # 0.3 * 10 is 3, though floats say a little more
+    outwards = {"low": math.floor(steps + slack), "high": math.ceil(steps - slack)}
+    shown = outwards.get(column, round(steps)) / 10**decimals
+    if scale == POINT:
+        return format_point(shown + 0.0, f".{decimals}f")
+    return format_fixed(shown, decimals)
 
 
 def list_table_views(answer: Answer) -> tuple[TableView, ...]:

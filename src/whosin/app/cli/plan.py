@@ -33,6 +33,12 @@ MAX_WITHIN = 10**12
 def plan(
     target: Mapping[str, Any],
     adversary: Mapping[str, Any],
+    scenario: Annotated[
+        Path | None, typer.Argument(help="With --accuracy: a scenario whose questions say within.")
+    ] = None,
+    accuracy: Annotated[
+        bool, typer.Option("--accuracy", help="What the widths of a scenario's questions cost.")
+    ] = False,
     query: Annotated[
         str | None, typer.Option(help="count (default), rows, sum or histogram.")
     ] = None,
@@ -63,15 +69,28 @@ def plan(
     """Say who may be looking and how sure they may become; get ε, the noise and the reasons.
 
     With --within it is the other way round: the least ε for answers that good, what anyone may then
-    believe, and with a target whether that keeps it. With --sample-rate and --steps it plans the
-    noise multiplier of DP-SGD; with --chain the noise of a query over rows that depend on each
-    other.
+    believe, and with a target whether that keeps it; SCENARIO --accuracy does so for all questions
+    of a scenario that say within, and tells which of them its target allows. With --sample-rate
+    and --steps it plans the noise multiplier of DP-SGD; with --chain the noise of a query over rows
+    that depend on each other.
     """
     from whosin.calibration import PlannedQuery, read_adversary, read_plan, read_target
     from whosin.exact import rational
     from whosin.report import card, charts
 
     charts.check_path(save)
+    if accuracy or scenario is not None:
+        if not accuracy or scenario is None:
+            raise InvalidInput(
+                "a scenario and --accuracy are given together",
+                field="--accuracy",
+                hint="whosin plan scenario.toml --accuracy",
+            )
+        said = {f"--{word}": value for word, value in {**target, **adversary}.items()}
+        unused = {"--chain": chain, "--steps": steps, "--save": save, "--within": within}
+        refuse_options({**said, **unused, "--query": query}, "--accuracy")
+        _plan_scenario(scenario, json=json)
+        return
     asked = PlannedQuery(
         query or "count",
         rational(lower, "--lower"),
@@ -181,6 +200,32 @@ def measure_accuracy(
     data |= {} if delta is None else {"rho": round_up(cost)}
     data |= {} if verdict is None else {"target": verdict_data(verdict)}
     return data, planned, explained, verdict
+
+
+def _plan_scenario(path: Path, *, json: bool) -> None:
+    """What the widths of a scenario's questions cost, and which of them its target allows (F33)."""
+    from whosin.app.cli.explain import ExplainedBudget, explain_zcdp
+    from whosin.curves.epsilon_meaning import explain_epsilon
+    from whosin.exact import round_up
+    from whosin.release.accuracy import plan_widths
+    from whosin.release.scenario import load_scenario
+    from whosin.report.explanation import describe_widths
+
+    loaded = load_scenario(path)
+    planned, table = loaded.plan, loaded.open_table()
+    widths = plan_widths(table, planned, loaded.queries, loaded.budget)
+    if widths.gaussian:
+        source = explain_zcdp(widths.total, planned.dp_delta, planned.relation)
+    else:
+        total = Fraction(round_up(widths.total))
+        source = ExplainedBudget(total, Fraction(0), planned.relation)
+    low, high = (getattr(planned.family, end, None) for end in ("low", "high"))
+    band = None if low is None or high is None else (Fraction(low), Fraction(high))
+    explained = explain_epsilon(source.epsilon, source.delta, planned.relation, band, source.curve)
+    data = {**explained.to_dict(), **widths.to_dict(), "confidence": 0.95}
+    data |= {"rho": round_up(widths.total)} if widths.gaussian else {}
+    data |= {"target": {"enough": all(widths.fits), "promise": planned.target.words()}}
+    print_result(json, data, describe_widths, widths, planned.target.words(), explained)
 
 
 def read_process(noise: str, sample_rate: str | None, steps: int | None) -> Process:

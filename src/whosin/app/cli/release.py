@@ -113,7 +113,7 @@ def release(
         loaded, amend = replace(loaded, dataset=continues), True
     choices = SessionChoices(request, amend, again, new_people)
     if again or not loaded.was_asked(ledger, request):
-        prepare_release(loaded, preflight=not no_preflight, ask=not yes and not json)
+        prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
     show_answers(loaded, ledger, choices, report, reader, save, json)
 
 
@@ -139,9 +139,12 @@ def check_paths(save: Path | None, report: Path | None, reader: str | None = Non
 
 def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
     """What a scenario costs; nothing is spent."""
+    from whosin.release.accuracy import suggest_changes
     from whosin.report import releases
 
-    title, plan, estimates = loaded.title, loaded.plan, loaded.estimate_cost()
+    title, plan, table = loaded.title, loaded.plan, loaded.open_table()
+    estimates = loaded.estimate_cost(table)
+    suggestions = suggest_changes(table, plan, loaded.queries, estimates, loaded.budget)
     left = _budget_left(ledger, loaded)
     listed = [releases.estimate_data(estimate) for estimate in estimates]
     data: dict[str, Any] = {
@@ -150,10 +153,12 @@ def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
         "delta": plan.dp_delta,
         "remaining_epsilon": left,
         "estimates": listed,
+        "suggestions": [releases.suggestion_data(each) for each in suggestions],
     }
     if tables := [each for estimate in estimates for each in estimate.tables]:
         data["tables"] = tables
-    print_result(json, data, releases.describe_estimates, title, plan, estimates, left)
+    shown = title, plan, estimates, left, suggestions
+    print_result(json, data, releases.describe_estimates, *shown)
 
 
 @dataclass(frozen=True)
@@ -361,21 +366,35 @@ def sql(
         show_estimate(loaded, ledger, json)
     else:
         if again or not loaded.was_asked(ledger, request):
-            prepare_release(loaded, preflight=not no_preflight, ask=not yes and not json)
+            prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
         choices = SessionChoices(request, amend, again)
         show_answers(loaded, ledger, choices, report, reader, save, json)
 
 
-def prepare_release(scenario: Scenario, *, preflight: bool, ask: bool) -> None:
+def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: bool) -> None:
     """Look at the rows, and ask the person at a terminal once more, before anything is paid.
 
     Raises:
-        BudgetRefused: the look found what would make answers worthless, or the person said no.
+        BudgetRefused: the look found what would make answers worthless, an interval will be the
+            whole range, or the person said no.
     """
+    from whosin.release.accuracy import list_meaningless
     from whosin.report.releases import describe_costs, describe_preflight
+
+    accept, ask = yes or not preflight, not yes and not json
 
     table = scenario.open_table()
     estimates = scenario.estimate_cost(table)  # what is wrong is said before a row is read
+    if not accept and (titles := list_meaningless(estimates)):
+        names = ", ".join(titles)
+        print_warning(f"{names}: the 95% interval will be the whole declared range")
+        if not (ask and sys.stdin.isatty() and typer.confirm("Go on?", err=True)):
+            raise BudgetRefused(
+                "the release was stopped before anything was spent: an answer would say nothing",
+                field="queries",
+                value=titles,
+                hint="ask less, or with a larger share; --yes releases it as it is",
+            )
     if preflight:
         from whosin.release.inspection import run_preflight
 

@@ -170,6 +170,7 @@ def _query_kind(kind: type[Query]) -> QueryKind:
             replace(key, only_with=only_with.get(key.key, ()))
             for key in query_keys(kind)
             if key.key not in (*IN_PLACE, *form.extra[:1])
+            and (key.key != "within" or kind.takes_width())
         ],
         needs_delta=kind.needs_delta,
         writes_file=kind.writes_file,

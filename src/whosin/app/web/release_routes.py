@@ -40,6 +40,7 @@ from whosin.ledger import encoding
 from whosin.ledger.budget import Cost
 from whosin.ledger.registry import suspend_dataset
 from whosin.release import Answer, Release
+from whosin.release.accuracy import list_meaningless, suggest_changes
 from whosin.release.inspection import CURATOR_NOTE, InspectionFinding, check_table
 from whosin.release.queries.base import scenario_keys
 from whosin.release.sql import parse_queries
@@ -47,7 +48,7 @@ from whosin.report import card as report_card
 from whosin.report.card import budget_state_card, cost_words
 from whosin.report.document import SectionData, section_data
 from whosin.report.html import release_report
-from whosin.report.releases import estimate_data
+from whosin.report.releases import estimate_data, suggestion_data
 from whosin.report.table_views import (
     column_scales,
     csv_bytes,
@@ -70,11 +71,14 @@ class EstimateView(BaseModel):
     `remaining` is what the ledger has left for the dataset, if it knows it; `refusal` is why it
     would say no. `stored` is the request under which this was paid before: without an id of its own
     a release shows its answers, and spends nothing. `lookalikes` are datasets with the same privacy
-    unit and columns, where a curator has to say whose people these are.
+    unit and columns, where a curator has to say whose people these are. `suggestions` were
+    tried; `meaningless` are queries whose interval will be the whole declared range.
     """
 
     dataset: str
     estimates: list[dict[str, Any]]
+    suggestions: list[dict[str, Any]]
+    meaningless: list[str]
     total: str
     total_epsilon: float | None
     epsilon: float
@@ -111,6 +115,7 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
         if stored is None and scenarios.writes_files(scenario.queries):
             folder.check_outputs(folder.output_home(settings, visitor), body)
         estimates = scenarios.estimates_for(scenario, table)
+        better = suggest_changes(table, scenario.plan, scenario.queries, estimates, scenario.budget)
         dataset = scenarios.body_dataset(body)
         budget_state = scenarios.dataset_budget_state(settings, dataset)
         relation = scenario.plan.relation
@@ -123,6 +128,8 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
                 | {"cost": cost_words(estimate.spend.cost(relation))}
                 for estimate in estimates
             ],
+            suggestions=[plain_json(suggestion_data(each)) for each in better],
+            meaningless=list_meaningless(estimates),
             total=cost_words(total),
             total_epsilon=None if infinite else total.epsilon / encoding.EPSILON_UNITS,
             epsilon=scenario.plan.epsilon,

@@ -7,6 +7,7 @@ whose shape the domains fix. The ledger's debit comes between the two.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from abc import ABC, abstractmethod
@@ -38,7 +39,10 @@ from whosin.release.contribution_bounds import (
 )
 from whosin.release.cost import (
     CONFIDENCE_LEVEL,
+    NOISY_LEVEL,
+    NORMAL_QUANTILE,
     CostEstimate,
+    ExpectedError,
     NoisyAggregate,
     Share,
     noise_costs,
@@ -76,6 +80,8 @@ class Query(ABC):
         weight: how much of a batch's budget this query gets, relative to the others.
         magnitude: how large the answer is thought to be, for splitting a budget by relative error.
             Say what is publicly known: it must not come from the data.
+        within: accuracy first: the query gets just the budget with which 95% of the answers are
+            within ± this.
     """
 
     kind: ClassVar[str]
@@ -93,10 +99,13 @@ class Query(ABC):
     """Whether it is about rows, also where it names a person's features alone."""
     scale: ClassVar[str] = AMOUNT
     """What its values are: amounts, points of a column, or names."""
+    of_things: ClassVar[bool] = False
+    """Whether its numbers are of people or rows, which have no decimals."""
     name: str = ""
     where: str | None = None
     weight: object = 1
     magnitude: object = None
+    within: object = None
 
     def __post_init__(self) -> None:
         name = self.name
@@ -107,6 +116,10 @@ class Query(ABC):
             raise invalid_value("weight", "above 0", self.weight)
         if self.magnitude is not None and rational(self.magnitude, "magnitude") <= 0:
             raise invalid_value("magnitude", "above 0", self.magnitude)
+        if isinstance(self.within, bool) or (
+            self.within is not None and rational(self.within, "within") < 0
+        ):
+            raise invalid_value("within", "0 or above", self.within)
 
     @property
     def takes_gaussian(self) -> bool:
@@ -124,6 +137,47 @@ class Query(ABC):
     @abstractmethod
     def contribution_policy(self, table: Table) -> ContributionPolicy:
         """What of a privacy unit's rows counts in the answer."""
+
+    def plan_noise(self, table: Table, share: Share) -> Any:
+        """The noise that a share buys, where `expected_error` can say what it does: None for kinds
+        that `within` cannot be asked of."""
+        return None
+
+    @classmethod
+    def takes_width(cls) -> bool:
+        """Whether `within` can be asked of it."""
+        return cls.plan_noise is not Query.plan_noise
+
+    def expected_error(self, table: Table, noise: Any, rows: int) -> ExpectedError | None:
+        """How good an answer about a group of so many rows is, where that depends on them."""
+        return None
+
+    def expected_errors(self, table: Table, estimate: CostEstimate) -> tuple[ExpectedError, ...]:
+        """How good the answer will be: at the public size of a group if people are spread evenly,
+        otherwise at a few round ones."""
+        noise, people = estimate.parts or estimate.details, table.people
+        sizes = ROUND_SIZES if people is None else (max(1, people // self.group_count(table)),)
+        found = (self.expected_error(table, noise, rows) for rows in sizes)
+        known = tuple(each for each in found if each is not None)
+        if known or (estimate.error is None and estimate.within is None):
+            return known
+        return (ExpectedError(None, estimate.error, estimate.within),)
+
+    def group_count(self, table: Table) -> int:
+        """How many groups were declared: "other" is none of them."""
+        return 1
+
+    def readable_size(self, table: Table, estimate: CostEstimate) -> tuple[float | None, str]:
+        """(the least size of a group that can be read, its unit), by the rule of `is_too_noisy`."""
+        if estimate.expected and estimate.expected[0].rows is not None:
+            noise = estimate.parts or estimate.details
+
+            def is_noisy(rows: int) -> bool:
+                found = self.expected_error(table, noise, rows)
+                return found is None or found.noisy
+
+            return _least_size(is_noisy), "rows"
+        return None, "rows"
 
     def names(self, table: Table) -> frozenset[str]:
         """The declared columns that it may use, and what it calls them."""
@@ -154,7 +208,7 @@ class Query(ABC):
         source = table.split_source
         if source is None:
             return table.check(build(self, table))
-        shape = replace(self, where=None, name="")
+        shape = replace(self, where=None, name="", within=None)
         asked = table.keep_expression(
             canonical_json(shape.question()), lambda: build(shape, table.on_rows(source))
         )
@@ -238,6 +292,22 @@ class Query(ABC):
             if field.name not in ("weight", "magnitude") and value != field.default:
                 data[field.name] = _plain_json(value)
         return data
+
+
+ROUND_SIZES = (100, 1_000, 10_000)
+"""Sizes of a group at which errors are shown where its size is not public."""
+MAX_READABLE_ROWS = 10**9
+
+
+def _least_size(is_noisy: Callable[[int], bool]) -> float | None:
+    """The least number of rows that can be read, to two digits; None beyond `MAX_READABLE_ROWS`."""
+    low, high = 0, MAX_READABLE_ROWS
+    if is_noisy(high):
+        return None
+    while high - low > max(1, high // 100):
+        middle = max(low + 1, round(math.sqrt(max(low, 1) * high)))
+        low, high = (middle, high) if is_noisy(middle) else (low, middle)
+    return float(high)
 
 
 class QueryKinds(Mapping[str, type[Query]]):
@@ -335,6 +405,10 @@ class GroupedQuery(Query):
         """What the answer is grouped by."""
         return GroupGrid.of(table, self.by)
 
+    def group_count(self, table: Table) -> int:
+        domains = self.cells(table).domains
+        return math.prod(max(1, len(each.labels) - (each.outside is None)) for each in domains)
+
     def bounds(self, table: Table) -> ContributionBounds:
         """How much of a privacy unit counts. Nobody is in more cells than there are, or in more
         than columns that were declared constant allow."""
@@ -377,10 +451,21 @@ class Linear(GroupedQuery):
         )
         return value, low, high
 
+    def plan_noise(self, table: Table, share: Share) -> tuple[NoisyAggregate, ...]:
+        grouped = bool(self.cells(table).columns)
+        return noisy_parts(self.parts(table), share, self.bounds(table), grouped)
+
+    def readable_size(self, table: Table, estimate: CostEstimate) -> tuple[float | None, str]:
+        if estimate.within is None or len(self.parts(table)) > 1:
+            return super().readable_size(table, estimate)
+        unit = self.parts(table)[0].name
+        size = estimate.within / (NOISY_LEVEL * NORMAL_QUANTILE)
+        return (size if unit == "sum" else float(math.ceil(size))), unit
+
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         cells, bounds = self.cells(table), self.bounds(table)
         grouped = bool(cells.columns)
-        noisy = noisy_parts(self.parts(table), share, bounds, grouped)
+        noisy = self.plan_noise(table, share)
         expression = self.plan_scan(table, lambda query, rows: query.exact(rows, cells))
         spend = Spend(self.describe_question(table), noise_costs(noisy, bounds, grouped))
         estimate = CostEstimate(

@@ -44,7 +44,10 @@ from whosin.release.contribution_bounds import (
 from whosin.release.cost import (
     CONFIDENCE_LEVEL,
     LESS_NOISE,
+    NOISY_LEVEL,
+    NORMAL_QUANTILE,
     CostEstimate,
+    ExpectedError,
     NoisyAggregate,
     SelectionNoise,
     Share,
@@ -53,7 +56,7 @@ from whosin.release.cost import (
 )
 from whosin.release.engines.base import Progress, whole_numbers
 from whosin.release.groups import GroupGrid, free_column_name, group_domain
-from whosin.release.queries.base import Linear, Query
+from whosin.release.queries.base import ROUND_SIZES, Linear, Query
 from whosin.release.table import MAX_ROWS, Table
 from whosin.validation import read_whole
 
@@ -63,6 +66,7 @@ class Count(Linear):
     """How many privacy units have a row that meets the condition; by cell, each in a few cells."""
 
     kind: ClassVar[str] = "count"
+    of_things: ClassVar[bool] = True
 
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         planned = planned_count(share.plan)
@@ -123,6 +127,7 @@ class Rows(Linear):
     """How many rows meet the condition, a few rows per privacy unit."""
 
     kind: ClassVar[str] = "rows"
+    of_things: ClassVar[bool] = True
     about_rows: ClassVar[bool] = True
 
     def parts(self, table: Table) -> tuple[Aggregate, ...]:
@@ -168,6 +173,7 @@ class Keys(Query):
     """
 
     kind: ClassVar[str] = "keys"
+    of_things: ClassVar[bool] = True
     needs_delta: ClassVar[bool] = True
     column: str
     max_groups: int | None = None
@@ -189,8 +195,8 @@ class Keys(Query):
             )
         bounds = self._bounds(table)
         expression = self.plan_scan(table, lambda query, rows: query._expression(rows))
-        sensitivity = PEOPLE_PART.l1_sensitivity(share.relation, bounds, True)
-        noise = LaplaceNoise.at_epsilon(sensitivity, share.epsilon).check_drawable(LESS_NOISE)
+        noisy = self.plan_noise(table, share)[0]
+        noise = LaplaceNoise(noisy.noise.width)
         threshold = _key_threshold(noise.scale, bounds.max_groups, share.delta)
         failing = min(Fraction(1), _key_delta(noise.scale, bounds.max_groups, threshold))
         costs = {
@@ -199,7 +205,6 @@ class Keys(Query):
             )
             for relation in NEIGHBOUR_RELATIONS
         }
-        noisy = NoisyAggregate(PEOPLE_PART, noise)
         return CostEstimate(
             self,
             share,
@@ -228,6 +233,27 @@ class Keys(Query):
         rows = [[key, count, count - within, count + within] for key, count in pairs]
         names = ("value", "low", "high")
         return {"columns": [free_column_name(self.column, names), *names], "rows": rows}
+
+    def plan_noise(self, table: Table, share: Share) -> tuple[NoisyAggregate, ...]:
+        sensitivity = PEOPLE_PART.l1_sensitivity(share.relation, self._bounds(table), True)
+        noise = LaplaceNoise.at_epsilon(sensitivity, share.epsilon).check_drawable(LESS_NOISE)
+        return (NoisyAggregate(PEOPLE_PART, noise),)
+
+    def expected_errors(self, table: Table, estimate: CostEstimate) -> tuple[ExpectedError, ...]:
+        noise, threshold = estimate.parts[0].noise, estimate.details
+
+        def chance(people: int) -> float:
+            missing = threshold - people  # shown if the noise is at least this
+            return noise.tail(missing - 1) / 2 if missing > 0 else 1 - noise.tail(-missing) / 2
+
+        return tuple(
+            ExpectedError(people, estimate.error, estimate.within, shown=chance(people))
+            for people in ROUND_SIZES
+        )
+
+    def readable_size(self, table: Table, estimate: CostEstimate) -> tuple[float | None, str]:
+        size = (estimate.within or 0.0) / (NOISY_LEVEL * NORMAL_QUANTILE)
+        return float(math.ceil(size)), "people"
 
     def contribution_policy(self, table: Table) -> ContributionPolicy:
         return ContributionPolicy(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -18,7 +19,13 @@ from whosin.release.contribution_bounds import (
     may_vary,
     outside_values,
 )
-from whosin.release.cost import CostEstimate, Share
+from whosin.release.cost import (
+    LAPLACE_QUANTILE,
+    NORMAL_QUANTILE,
+    CostEstimate,
+    ExpectedError,
+    Share,
+)
 from whosin.release.engines.base import Progress
 from whosin.release.groups import RANGES, ColumnExpression, GroupGrid, column_form
 from whosin.release.marginal_workloads import (
@@ -67,6 +74,7 @@ class Marginals(Query):
     """
 
     kind: ClassVar[str] = "marginals"
+    of_things: ClassVar[bool] = True
     choices: ClassVar[Mapping[str, Sequence[str]]] = {"goal": ERROR_GOALS}
     sums: ClassVar[bool] = True
     columns: Sequence[str] = ()
@@ -103,6 +111,12 @@ class Marginals(Query):
 
     def cells_in_all(self, table: Table) -> int:
         return self.tables(table).workload.cells_in_all
+
+    def expected_errors(self, table: Table, estimate: CostEstimate) -> tuple[ExpectedError, ...]:
+        errors = [float(each["standard_error"]) for each in estimate.tables]
+        mean = math.sqrt(math.fsum(each**2 for each in errors) / len(errors))
+        reach = NORMAL_QUANTILE if estimate.share.rho else LAPLACE_QUANTILE
+        return (ExpectedError(None, mean * math.sqrt(2 / math.pi), max(errors) * reach),)
 
     def contribution_policy(self, table: Table) -> ContributionPolicy:
         cells, rows = self.workload(table)[0], self.rows_counted(table)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from math import gcd
+from math import gcd, pi, sqrt
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,7 +21,7 @@ from whosin.release.contribution_bounds import (
     clamp_value,
     distance_parts,
 )
-from whosin.release.cost import CONFIDENCE_LEVEL, NoisyAggregate
+from whosin.release.cost import CONFIDENCE_LEVEL, ExpectedError, NoisyAggregate, is_too_noisy
 from whosin.release.domains import MAX_BOUND_STEPS, Range
 from whosin.release.groups import GroupGrid
 from whosin.release.queries.base import POINT, Numeric
@@ -52,6 +52,7 @@ from whosin.release.table import Table
 SMALL_SCALES = {"laplace": 0.5, "gaussian": 4.0}
 """Below these a unit matters: there the reaches of both noises are added."""
 BISECTION_BITS = 60
+FULL_RANGE_SLACK = 1e-6
 FEW_INTERVALS = 100
 """Intervals whose ends are searched for in 63 places at a time, and not in one: NumPy takes as long
 for a hundred numbers as for one."""
@@ -164,6 +165,46 @@ def laplace_tail(beyond: Array, one: Array | float, other: Array) -> Array:
     return result
 
 
+def mean_distance(noisy: Sequence[NoisyAggregate], one: float, other: float) -> float:
+    """E|aX + bY| of the noises X, Y of two sums, as continuous ones: (a² + ab + b²)/(a + b) for
+    Laplace noise of scales a and b, the integral of `laplace_tail`."""
+    a, b = (
+        abs(times) * each.noise.spread * float(each.part.unit)
+        for times, each in zip((one, other), noisy, strict=True)
+    )
+    if noisy[0].noise.kind == "gaussian":
+        return float(np.hypot(a, b)) * sqrt(2 / pi)
+    return (a * a + a * b + b * b) / (a + b) if a + b else 0.0
+
+
+def even_values_error(
+    query: Numeric,
+    table: Table,
+    noisy: Sequence[NoisyAggregate],
+    rows: int,
+    sums: Sequence[float],
+    distance: float,
+    ends: tuple[float, float],
+) -> ExpectedError:
+    """What to expect of a quotient of sums over so many values that are spread evenly over the
+    range: the interval is that of the answer with these sums.
+
+    Args:
+        distance: E|noise| of the answer times the rows, to first order.
+    """
+    value, low, high = (
+        float(each[0]) for each in query.finish(table, [np.array([each]) for each in sums], noisy)
+    )
+    width = ends[1] - ends[0]
+    return ExpectedError(
+        rows,
+        min(distance / rows, width),
+        max(value - low, high - value),
+        noisy=is_too_noisy(value, low, high, ends if query.scale == POINT else None),
+        fills=high - low >= width * (1 - FULL_RANGE_SLACK),
+    )
+
+
 def _normal_tail(beyond: Array, one: Array, other: Array) -> Array:
     from scipy.special import ndtr
 
@@ -252,6 +293,15 @@ class Mean(Numeric):
         value, least, most = (np.clip(end, low, high) * factor + offset for end in ends)
         return value, np.minimum(least, most), np.maximum(least, most)
 
+    def expected_error(self, table: Table, noise: Any, rows: int) -> ExpectedError | None:
+        if not noise:
+            return None
+        domain, (factor, offset) = table.range(self.column), map(float, self.transformation)
+        half = rows * (domain.units[1] - domain.units[0]) / 2
+        low, high = sorted(float(end) * factor + offset for end in domain.bounds)
+        distance = mean_distance(noise, factor / 2, factor / 2)
+        return even_values_error(self, table, noise, rows, (half, half), distance, (low, high))
+
 
 @dataclass(frozen=True, kw_only=True)
 class Variance(Numeric):
@@ -297,6 +347,27 @@ class Variance(Numeric):
         value, least, greatest = (np.clip(end, 0, most) * times for end in result)
         return value, least, greatest
 
+    def expected_error(self, table: Table, noise: Any, rows: int) -> ExpectedError | None:
+        if not noise:
+            return None
+        domain = table.range(self.column)
+        half = float((domain.bounds[1] - domain.bounds[0]) / 2)
+        shift = float(centre_range(domain)[0] * domain.unit - sum(domain.bounds) / 2)
+        times, square = float(self.transformation[0] ** 2), half**2 / 3
+        sums = -rows * shift / float(domain.unit), rows, rows * noise[2].part.high / 3
+        distance = self._scale_error(
+            mean_distance(noise[2:0:-1], 1.0, square) * times, times * square
+        )
+        most = self._scale_end(times * half**2)
+        return even_values_error(self, table, noise, rows, sums, distance, (0.0, most))
+
+    def _scale_error(self, error: float, variance: float) -> float:
+        """An error of the variance as one of the answer, to first order."""
+        return error
+
+    def _scale_end(self, end: float) -> float:
+        return end
+
 
 @dataclass(frozen=True, kw_only=True)
 class Deviation(Variance):
@@ -310,3 +381,9 @@ class Deviation(Variance):
     ) -> tuple[Array, Array, Array]:
         value, least, greatest = map(np.sqrt, super().finish(table, sums, noisy))
         return value, least, greatest
+
+    def _scale_error(self, error: float, variance: float) -> float:
+        return error / (2 * sqrt(variance))
+
+    def _scale_end(self, end: float) -> float:
+        return sqrt(end)

@@ -32,7 +32,14 @@ from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
 from whosin.noise import uniform
 from whosin.release import contribution_bounds
 from whosin.release.contribution_bounds import ContributionPolicy, eligible_rows
-from whosin.release.cost import CostEstimate, SelectionNoise, Share
+from whosin.release.cost import (
+    CONFIDENCE_LEVEL,
+    CostEstimate,
+    ExpectedError,
+    SelectionNoise,
+    Share,
+    is_too_noisy,
+)
 from whosin.release.domains import Range
 from whosin.release.engines.base import Progress, whole_numbers
 from whosin.release.groups import GroupGrid
@@ -92,6 +99,13 @@ class Points:
         nearest[1:] += farther[:-1]
         up[1:] += nearer[:-1] + farther[:-1]
         return down, nearest, up
+
+    @property
+    def values(self) -> Array:
+        """The numbers at all points, in floats."""
+        low, high = map(float, self.ends)
+        at = float(self.origin) + float(self.step) * np.arange(self.count)
+        return np.asarray(np.clip(at, low, high))
 
     def value(self, point: int) -> Fraction:
         """The number at a point; before the first and after the last come the ends."""
@@ -206,14 +220,7 @@ class RankQuery(NumberQuery):
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         points, cells = self.grid(table), self.cells(table)
         expression = self.plan_scan(table, lambda query, rows: query._expression(rows))
-        selections = 2 if self.interval else 1
-        noise = max(
-            (
-                SelectionNoise.from_share(share, sensitivity, selections * times)
-                for times, sensitivity in self.score_sensitivities(table, share.relation)
-            ),
-            key=lambda each: each.scale,
-        )
+        noise = self.plan_noise(table, share)
         within = noise.margin(points.count) / self.below.denominator
         rows = format_figures(within, 3, "up")
         words = f"selection among {points.count} points"
@@ -231,6 +238,35 @@ class RankQuery(NumberQuery):
             f"{rows} rows",
             details=noise,
             expression=expression,
+        )
+
+    def plan_noise(self, table: Table, share: Share) -> SelectionNoise:
+        selections = 2 if self.interval else 1
+        return max(
+            (
+                SelectionNoise.from_share(share, sensitivity, selections * times)
+                for times, sensitivity in self.score_sensitivities(table, share.relation)
+            ),
+            key=lambda each: each.scale,
+        )
+
+    def expected_error(self, table: Table, noise: Any, rows: int) -> ExpectedError | None:
+        """By the exact law of the selection, for rows that are spread evenly over the points; a
+        value is up to half a step from its point."""
+        points = self.grid(table)
+        scores = score_points(
+            np.diff(np.arange(points.count + 1) * rows // points.count), self.below
+        )
+        chances = noise.probabilities(scores)
+        values = points.values
+        far = np.abs(values - values[np.argmax(scores)])
+        order = np.argsort(far, kind="stable")
+        reached = int(np.searchsorted(np.cumsum(chances[order]), CONFIDENCE_LEVEL))
+        within = float(far[order[min(reached, points.count - 1)]]) + float(points.step) / 2
+        width = float(points.ends[1] - points.ends[0])
+        noisy = is_too_noisy(0.0, -within, within, (0.0, width))
+        return ExpectedError(
+            rows, float(chances @ far), within, noisy=noisy, fills=2 * within >= width
         )
 
     def _cost(self, table: Table, relation: str, noise: SelectionNoise) -> Cost:
@@ -400,7 +436,15 @@ class Maximum(Query):
         gamma = f"γ = {2**k - 1}/{2**k - 2} against D_N"
         spend = self.spend_alone(table, share, f"repaired k-Max, k = {k}: {gamma}")
         return CostEstimate(
-            self, share, spend, f"one of {k} places", details=k, expression=expression
+            self,
+            share,
+            spend,
+            f"one of {k} places",
+            within=float(2 * k - 2),
+            within_words=f"the rank of the value in the universe is off by at most {k - 1}, at its "
+            f"low end by {2 * k - 2}",
+            details=k,
+            expression=expression,
         )
 
     def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:

@@ -39,7 +39,7 @@ from whosin.release.contribution_bounds import (
     eligible_rows,
     outside_values,
 )
-from whosin.release.cost import CostEstimate, Share
+from whosin.release.cost import CostEstimate, ExpectedError, Share
 from whosin.release.engines.base import Progress, RedrawnFile, WrittenFile
 from whosin.release.groups import GroupGrid, check_one_level
 from whosin.release.queries.base import FILE_COLUMNS, Query
@@ -224,6 +224,14 @@ class Synthetic(Query):
         redrawn = RedrawnFile(estimate.expression, cells.count, response.draw, cells.batch)
         written = table.engine.write_rows(redrawn, self.path, progress, estimate.owner)
         return self._file_answer(written)
+
+    def expected_errors(self, table: Table, estimate: CostEstimate) -> tuple[ExpectedError, ...]:
+        if self.method != MARGINALS_METHOD:  # whatever the number of rows
+            return (ExpectedError(None, float(estimate.details.changed), of_rows=True),)
+        return super().expected_errors(table, estimate)
+
+    def expected_error(self, table: Table, noise: Any, rows: int) -> ExpectedError | None:
+        return ExpectedError(rows, noise.expected_distance(rows), of_rows=True)
 
     def contribution_policy(self, table: Table) -> ContributionPolicy:
         if self.method == MARGINALS_METHOD:

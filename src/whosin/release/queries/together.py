@@ -27,7 +27,13 @@ from whosin.release.contribution_bounds import (
     may_vary,
     outside_values,
 )
-from whosin.release.cost import CostEstimate, Share, apportion_cost
+from whosin.release.cost import (
+    LAPLACE_QUANTILE,
+    NORMAL_QUANTILE,
+    CostEstimate,
+    Share,
+    apportion_cost,
+)
 from whosin.release.engines.base import Progress
 from whosin.release.groups import GroupGrid
 from whosin.release.marginal_workloads import (
@@ -163,7 +169,8 @@ class JointMeasurement(Query):
             expected = error * sqrt(2 / pi)
             noise = estimate.noise
             one = CostEstimate(member, estimate.share, spend, noise, expected, standard_error=error)
-            result.append(replace(one, joint=estimate))
+            within = error * (NORMAL_QUANTILE if estimate.share.rho else LAPLACE_QUANTILE)
+            result.append(replace(one, within=within, joint=estimate))
         return result
 
     def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:

@@ -29,6 +29,7 @@ const OF_QUESTION = {
   columns: "The columns",
   where: "“Only rows where”",
   weight: "The weight in the budget",
+  within: "95% of answers within ±",
   quantile: "The share of the rows below",
   k: "How many",
   path: "The name of the file",

@@ -1,0 +1,266 @@
+"""Accuracy: changes that make answers better, widths that a budget buys, and answers that would say
+nothing.
+
+Nothing here depends on a row. A suggestion is tried before it is made: the whole batch is estimated
+with the change, and what it says is the estimate.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any
+
+from whosin.calibration import Plan, calibrate
+from whosin.errors import InvalidInput, WhosinError, at
+from whosin.exact import round_up
+from whosin.ledger import encoding
+from whosin.ledger.budget import Budget
+from whosin.release.budget_allocation import estimate_batch_cost, needed_share
+from whosin.release.cost import (
+    LAPLACE_QUANTILE,
+    NORMAL_QUANTILE,
+    OPTIMAL_SPLIT,
+    CostEstimate,
+)
+from whosin.release.queries import Query
+from whosin.release.queries.base import Linear
+from whosin.release.table import Table
+
+MAX_SUGGESTIONS = 3
+MIN_GAIN = 1.05
+"""How many times smaller an error has to be for a suggestion."""
+SUGGESTED_DELTA = 1e-6
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A change of a scenario that was tried.
+
+    Attributes:
+        change: "ask-once", "gaussian", "optimal" or "closed".
+        query: the title of the query whose answers become most better.
+        before, after: 95% of its numbers are within this, without and with the change.
+        about: what is changed: titles of queries, or columns.
+        delta: the δ that the change needs, if the plan has none.
+        added_up: what 95% of the sums are within that replace a query which is no longer asked.
+    """
+
+    change: str
+    query: str
+    before: float
+    after: float
+    about: tuple[str, ...] = ()
+    delta: float | None = None
+    added_up: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain data for JSON."""
+        data = {**vars(self), "about": list(self.about)}
+        return {key: value for key, value in data.items() if value is not None}
+
+
+def suggest_changes(
+    table: Table,
+    plan: Plan,
+    queries: Sequence[Query],
+    estimates: Sequence[CostEstimate],
+    budget: Mapping[str, Any],
+) -> list[Suggestion]:
+    """Up to three changes that make answers of a batch better, the best first."""
+    if any(query.within is not None for query in queries) or any(
+        estimate.spend.alone for estimate in estimates
+    ):
+        return []
+    before = {id(each.query): _typical_error(each) for each in estimates}
+    found = []
+    for made, asked, under, settings in _changes(table, plan, queries, budget):
+        kept = table.last_estimate
+        try:
+            tried = estimate_batch_cost(table, under, asked, **settings)
+        except WhosinError:  # such a batch cannot be asked
+            continue
+        finally:
+            table.last_estimate = kept
+        gains = []
+        for query, estimate in zip(asked, tried, strict=True):
+            was, now = before.get(id(query)), _typical_error(estimate)
+            if was and now and estimate.query.kind == query.kind:
+                gains.append((was / now, query.title, was, now))
+        if gains and min(gain for gain, *_ in gains) > 1 / MIN_GAIN:
+            outer = [each for each in gains if each[1] in made.about]
+            best, title, was, now = max(outer or gains)
+            if best >= MIN_GAIN:
+                changed = replace(made, query=title, before=was, after=now)
+                if made.change == "ask-once":
+                    changed = replace(changed, added_up=_added_error(table, queries, made, tried))
+                found.append((best, changed))
+    found.sort(key=lambda each: -each[0])
+    return [each for _, each in found[:MAX_SUGGESTIONS]]
+
+
+def _added_error(
+    table: Table, queries: Sequence[Query], made: Suggestion, tried: Sequence[CostEstimate]
+) -> float:
+    """What 95% of the sums over groups of the outer query are within that make the inner one."""
+    inner = next(each for each in queries if each.title == made.about[0])
+    outer = next(each for each in tried if each.query.title == made.about[1])
+    cells = [
+        each.cells(each.restrict_table(table)).count
+        for each in (inner, outer.query)
+        if isinstance(each, Linear)
+    ]
+    noisy = outer.parts[0]
+    reach = NORMAL_QUANTILE if outer.share.rho else LAPLACE_QUANTILE
+    return reach * math.sqrt(noisy.noise.variance * cells[1] / cells[0]) * float(noisy.part.unit)
+
+
+def _changes(
+    table: Table, plan: Plan, queries: Sequence[Query], budget: Mapping[str, Any]
+) -> Iterator[tuple[Suggestion, Sequence[Query], Plan, dict[str, Any]]]:
+    """(what is changed, the queries, the plan, the settings of the batch) to try."""
+    settings = dict(budget)
+    at_once = settings.get("split") == OPTIMAL_SPLIT  # which asks such queries once already
+    for inner, outer in [] if at_once else list_contained(queries, table)[:MAX_SUGGESTIONS]:
+        kept = [query for query in queries if query is not queries[inner]]
+        about = queries[inner].title, queries[outer].title
+        yield Suggestion("ask-once", "", 0.0, 0.0, about), kept, plan, settings
+    if not at_once and len(queries) > 1:
+        split = {**settings, "split": OPTIMAL_SPLIT}
+        yield Suggestion("optimal", "", 0.0, 0.0), queries, plan, split
+    if settings.get("noise", "laplace") == "laplace" and any(
+        each.takes_gaussian for each in queries
+    ):
+        under, delta = plan, None
+        if not plan.delta:
+            try:
+                under = calibrate(plan.target, plan.family, SUGGESTED_DELTA, entities=plan.entities)
+            except WhosinError:
+                return
+            delta = SUGGESTED_DELTA
+        gaussian = {**settings, "noise": "gaussian"}
+        yield Suggestion("gaussian", "", 0.0, 0.0, delta=delta), queries, under, gaussian
+
+
+def list_contained(queries: Sequence[Query], table: Table) -> list[tuple[int, int]]:
+    """Pairs of queries of which the first is sums of groups of the second: of one kind, about the
+    same rows, and by fewer columns."""
+    keys, result = [_question_key(query, table) for query in queries], []
+    for inner, (kind, columns) in enumerate(keys):
+        for outer, (other, more) in enumerate(keys):
+            if kind is not None and kind == other and columns < more:
+                result.append((inner, outer))
+                break
+    return result
+
+
+def _question_key(query: Query, table: Table) -> tuple[object, frozenset[str]]:
+    """What a query must have in common with one that contains it; None for kinds without groups
+    that add up."""
+    asked = query.restrict_table(table)
+    if not isinstance(query, Linear) or len(query.parts(asked)) != 1:
+        return None, frozenset()
+    cells, bounds = query.cells(asked), query.bounds(asked)
+    if cells.columns and bounds.max_groups > 1:
+        return None, frozenset()
+    kind = "count" if query.kind == "histogram" else query.kind
+    about = kind, query.where, bounds.max_rows_per_group, getattr(query, "column", None)
+    own = about if query.kind == "sum" else about[:3]
+    return own, frozenset(cells.columns)
+
+
+def _typical_error(estimate: CostEstimate) -> float | None:
+    """What 95% of the numbers are within, in the largest group that is shown."""
+    found = [each.within or each.error for each in estimate.expected]
+    return found[-1] if found else None
+
+
+@dataclass(frozen=True)
+class AccuracyPlan:
+    """What the widths of a batch cost (F33).
+
+    Attributes:
+        titles, widths, costs: of each query with a width: ε, or ρ for Gaussian noise.
+        total, allowed: of all of them, and what the plan has.
+        alone: what 95% of the answers of each would be within with all that the plan has.
+        fits: which of them can be had at once under the plan, the largest number of them.
+    """
+
+    titles: tuple[str, ...]
+    widths: tuple[float, ...]
+    costs: tuple[Fraction, ...]
+    total: Fraction
+    allowed: Fraction
+    alone: tuple[float | None, ...]
+    fits: tuple[bool, ...]
+    gaussian: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain data for JSON."""
+        costs = [round_up(each) for each in self.costs]
+        listed = zip(self.titles, self.widths, costs, self.alone, self.fits, strict=True)
+        names = ("name", "within", "cost", "alone", "fits")
+        return {
+            "within": dict(zip(self.titles, self.widths, strict=True)),
+            "questions": [dict(zip(names, each, strict=True)) for each in listed],
+            "unit": "rho" if self.gaussian else "epsilon",
+            "total": round_up(self.total),
+            "allowed": float(self.allowed),
+            "fits": all(self.fits),
+        }
+
+
+def plan_widths(
+    table: Table, plan: Plan, queries: Sequence[Query], budget: Mapping[str, Any]
+) -> AccuracyPlan:
+    """The least ε or ρ for the widths of a batch, and which of them fit under its plan.
+
+    Raises:
+        InvalidInput: no query has a width, or no noise is that small.
+    """
+    asked = [(index, query) for index, query in enumerate(queries) if query.within is not None]
+    if not asked:
+        raise InvalidInput(
+            "no question has a width", field="within", hint="add within = 50 to a [[queries]] entry"
+        )
+    gaussian = budget.get("noise") == "gaussian"
+    whole = Budget.of(plan)
+    if budget.get("share") is not None:
+        whole = whole.part(budget["share"])
+    allowed = Fraction(whole.rho if gaussian else whole.epsilon, encoding.EPSILON_UNITS)
+    if not allowed:
+        raise InvalidInput("gaussian noise needs a plan with a delta", field="noise")
+    costs, alone = [], []
+    for index, query in asked:
+        with at(f"queries[{index}]"), query.at_own_key():
+            share = needed_share(query, table, plan, gaussian)
+        costs.append((share.rho or share.epsilon**2 / 2) if gaussian else share.epsilon)
+        every = {**budget, "noise": "gaussian"} if gaussian else dict(budget)
+        one = estimate_batch_cost(table, plan, [replace(query, within=None)], **every)[0]
+        alone.append(one.expected[-1].within if one.expected else None)
+    fits, left = [False] * len(costs), allowed
+    for index in sorted(range(len(costs)), key=lambda each: costs[each]):
+        fits[index] = costs[index] <= left
+        left -= costs[index] if fits[index] else 0
+    return AccuracyPlan(
+        tuple(query.title for _, query in asked),
+        tuple(float(Fraction(str(query.within))) for _, query in asked),
+        tuple(costs),
+        sum(costs, Fraction(0)),
+        allowed,
+        tuple(alone),
+        tuple(fits),
+        gaussian,
+    )
+
+
+def list_meaningless(estimates: Sequence[CostEstimate]) -> list[str]:
+    """Titles of queries whose interval will be the whole declared range: at the public size of a
+    group, or at every size that is shown."""
+    return [
+        estimate.query.title
+        for estimate in estimates
+        if estimate.expected and all(each.fills for each in estimate.expected)
+    ]

@@ -1,0 +1,482 @@
+"""How good answers will be, said beforehand: against simulation, brute force and the answers."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import whosin as wi
+from whosin import release
+from whosin.errors import BudgetRefused, InvalidInput
+from whosin.ledger import encoding
+from whosin.release.accuracy import list_contained, list_meaningless, plan_widths, suggest_changes
+from whosin.release.budget_allocation import estimate_batch_cost, needed_share
+from whosin.release.cost import CostEstimate, SelectionNoise, Share, is_too_noisy
+from whosin.release.queries.base import Query
+from whosin.release.queries.quantile import RankQuery
+from whosin.release.scenario import load_scenario
+
+LAPLACE = wi.calibrate(wi.Epsilon("1/2"))
+GAUSSIAN = wi.calibrate(wi.Epsilon("1/2"), delta=1e-6)
+DOMAINS = {
+    "age": {"lower": 0, "upper": 100},
+    "sex": ["f", "m"],
+    "ward": ["A", "B", "C", "D"],
+    "bill": {"lower": 0, "upper": 50, "step": "0.5"},
+}
+QUESTIONS: list[Query] = [
+    release.Count(),
+    release.Count(by=["sex", "ward"]),
+    release.Rows(),
+    release.Histogram(column="ward"),
+    release.Sum(column="bill"),
+    release.Mean(column="age"),
+    release.Mean(column="age", by="sex", factor=-2, offset=7),
+    release.Variance(column="age"),
+    release.Deviation(column="age"),
+    release.Median(column="age"),
+    release.Median(column="age", interval=True),
+    release.Quantile(column="bill", quantile="1/4"),
+    release.Top(by="ward", k=2),
+    release.Marginals(columns=["sex", "ward"], order=2),
+]
+
+
+def evenly(rows: int, people: int | None = None) -> release.Table:
+    """Values that are spread evenly over their declared ranges."""
+    data = {
+        "who": [f"p{index}" for index in range(rows)],
+        "age": np.linspace(0, 100, rows).tolist(),
+        "bill": np.linspace(0, 50, rows).tolist(),
+        "sex": ["fm"[index % 2] for index in range(rows)],
+        "ward": ["ABCD"[index % 4] for index in range(rows)],
+        "key": [f"k{index % 5}" for index in range(rows)],
+    }
+    return release.Table(pa.table(data), "who", DOMAINS, name="evenly", people=people)
+
+
+def estimate(query: Query, table: release.Table, plan: wi.Plan = LAPLACE) -> CostEstimate:
+    noise = "gaussian" if plan.delta and (query.sums or query.selects) else "laplace"
+    return estimate_batch_cost(table, plan, [query], noise=noise)[0]
+
+
+def repeated_answers(found: CostEstimate, table: release.Table, times: int) -> Any:
+    """(exact answer, values, low and high ends) of many draws of noise on one scan."""
+    query: Any = found.query
+    cells = query.cells(table)
+    result = table.engine.run(found.expression, None)
+    exact = cells.dense(result, [each.part.name for each in found.parts])
+    truth = query.finish(table, [each[:1] for each in exact], found.parts)[0][0]
+    noisy = [one[0] + each.noise.draw(times) for one, each in zip(exact, found.parts, strict=True)]
+    return truth, *query.finish(table, noisy, found.parts)
+
+
+@pytest.mark.parametrize("plan", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        release.Mean(column="age"),
+        release.Mean(column="bill", factor=3),
+        release.Variance(column="age"),
+        release.Deviation(column="bill"),
+    ],
+    ids=lambda query: f"{query.kind} {query.column}",
+)
+def test_expected_errors_of_quotients_are_those_of_many_answers(query: Any, plan: wi.Plan) -> None:
+    rows = 4_000
+    table = evenly(rows, people=rows)
+    found = estimate(query, table, plan)
+    (said,) = found.expected
+    assert said.rows == rows and said.error is not None and said.within is not None
+    truth, values, low, high = repeated_answers(found, table, 20_000)
+    error, within = float(np.mean(np.abs(values - truth))), float(np.mean(high - low)) / 2
+    assert error == pytest.approx(said.error, rel=0.04)
+    assert within == pytest.approx(said.within, rel=0.04)
+    assert np.mean((low <= truth) & (truth <= high)) >= 0.945
+    for wrong in (0.9, 1.1):  # a claim that is off by a tenth is refuted
+        assert error != pytest.approx(said.error * wrong, rel=0.04)
+        assert within != pytest.approx(said.within * wrong, rel=0.04)
+
+
+def flipped(weights: list[Fraction]) -> list[Fraction]:
+    """Permute and flip, order by order: what exponential noise on scores selects by."""
+    chances = [Fraction(0)] * len(weights)
+    orders = list(itertools.permutations(range(len(weights))))
+    for order in orders:
+        left = Fraction(1, len(orders))
+        for position in order:
+            chances[position] += left * weights[position]
+            left *= 1 - weights[position]
+    return chances
+
+
+def test_the_law_of_a_selection_is_that_of_permute_and_flip() -> None:
+    scores = np.array([0.0, -1.0, -0.5, -3.0, 0.0, -8.0])
+    for scale in (Fraction(1, 3), Fraction(1), Fraction(7)):
+        weights = [Fraction(math.exp(each / scale)) for each in scores]
+        law = SelectionNoise(scale, gumbel=False).probabilities(scores)
+        assert law == pytest.approx([float(each) for each in flipped(weights)], abs=1e-12)
+        whole = math.fsum(map(float, weights))
+        gumbel = SelectionNoise(scale, gumbel=True).probabilities(scores)
+        assert gumbel == pytest.approx([float(each) / whole for each in weights], abs=1e-12)
+        assert law != pytest.approx(gumbel.tolist(), abs=1e-3)
+
+
+@pytest.mark.parametrize("plan", [LAPLACE, GAUSSIAN], ids=["exponential", "gumbel"])
+def test_expected_errors_of_quantiles_are_those_of_many_answers(plan: wi.Plan) -> None:
+    rows = 300
+    table = evenly(rows, people=rows)
+    query = release.Quantile(column="age", quantile="1/4")
+    found = estimate(query, table, plan)
+    (said,) = found.expected
+    assert said.error is not None and said.within is not None
+    result = table.engine.run(found.expression, None)
+    positions, counts = (result.column(name).to_numpy() for name in ("position", "rows"))
+    points = query.grid(table)
+    rounded = points.rounded(positions, counts)
+    draws = [float(query._select(points, rounded, found.details)[0]) for _ in range(1_500)]
+    far = np.abs(np.array(draws) - 25)
+    assert float(far.mean()) == pytest.approx(said.error, rel=0.1)
+    assert float(np.mean(far <= said.within + 0.5)) >= 0.94
+    assert float(far.mean()) != pytest.approx(said.error * 1.25, rel=0.1)
+    assert float(np.mean(far <= said.within * 0.7)) < 0.93
+
+
+def test_keys_say_how_likely_they_show() -> None:
+    table = evenly(50)
+    plan = wi.calibrate(wi.Epsilon("1/20"), delta=1e-6)
+    found = estimate_batch_cost(table, plan, [release.Keys(column="key")])[0]
+    noise, threshold = found.parts[0].noise, found.details
+    for said in found.expected:
+        assert said.rows is not None and said.shown is not None
+        shown = float(np.mean(said.rows + noise.draw(20_000) >= threshold))
+        assert shown == pytest.approx(said.shown, abs=0.015)
+    chances = [said.shown or 0.0 for said in found.expected]
+    assert chances == sorted(chances) and chances[0] < 0.5 < chances[-1]
+
+
+def test_randomised_rows_say_how_many_change() -> None:
+    plan = wi.calibrate(wi.Epsilon(1), wi.families.FixedSize())
+    query = release.Synthetic(columns=["ward"], path="rows.parquet")
+    found = estimate_batch_cost(evenly(10), plan, [query])[0]
+    (said,) = found.expected
+    codes = np.arange(20_000) % 5
+    changed = float(np.mean(found.details.draw(codes) != codes))
+    assert said.of_rows and said.error is not None
+    assert changed == pytest.approx(said.error, abs=0.015)
+    assert changed != pytest.approx(said.error * 1.1, abs=0.015)
+
+
+def test_a_learned_table_says_how_much_its_noise_moves() -> None:
+    pytest.importorskip("mbi")
+    from whosin.release.marginal_workloads import estimate_workload, measure_counts
+
+    query = release.Synthetic(
+        columns=["sex", "ward"], path="m.parquet", method="marginals", sets=[["sex", "ward"]]
+    )
+    table, rows = evenly(10, people=5_000), 5_000
+    found = estimate_batch_cost(table, LAPLACE, [query])[0]
+    (said,) = found.expected
+    learned = found.details
+    zeros = [
+        np.zeros(learned.workload.shape(each.measurement.attributes), np.int64)
+        for each in learned.tables
+    ]
+    moved = []
+    for _ in range(300):
+        measured = measure_counts(learned.tables, zeros)
+        tables = estimate_workload(learned.workload, learned.tables, measured)[1]
+        moved.append(float(np.abs(tables[-1]).sum()) / (2 * rows))
+    assert said.of_rows and said.error is not None
+    assert float(np.mean(moved)) == pytest.approx(said.error, rel=0.2)  # normal, not Laplace noise
+    assert float(np.mean(moved)) != pytest.approx(said.error * 1.5, rel=0.2)
+
+
+@pytest.mark.parametrize("plan", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("query", QUESTIONS, ids=lambda query: query.kind)
+def test_every_kind_says_what_to_expect_and_no_row_plays_a_part(
+    query: Query, plan: wi.Plan
+) -> None:
+    found = [estimate(query, evenly(rows), plan) for rows in (1, 500)]
+    assert found[0].expected and found[0].expected == found[1].expected
+    assert found[0].readable_from == found[1].readable_from
+    for said in found[0].expected:
+        assert said.within is not None and said.within > 0
+    sizes = [said.rows for said in found[0].expected]
+    assert sizes in ([None], [100, 1_000, 10_000])
+    errors = [said.within for said in found[0].expected if said.within is not None]
+    assert errors == sorted(errors, reverse=True)
+
+
+@pytest.mark.parametrize("query", QUESTIONS[:-2], ids=lambda query: query.kind)
+def test_the_mark_and_the_readable_size_follow_one_rule(query: Query) -> None:
+    """What is said to be readable is not marked where the answer is as expected, and less is."""
+    table = evenly(10)
+    found = estimate(query, table)
+    assert found.readable_from is not None
+    if found.readable_unit in ("people", "rows") and found.expected[0].rows is not None:
+        noise: Any = found.parts or found.details
+        for rows, marked in ((found.readable_from, False), (found.readable_from * 0.9, True)):
+            said = query.expected_error(table, noise, round(rows))
+            assert said is not None and said.noisy is marked
+    else:
+        assert found.within is not None
+        for value, marked in ((found.readable_from, False), (found.readable_from - 1, True)):
+            ends = value - found.within, value + found.within
+            assert is_too_noisy(value, *ends) is marked
+
+
+def test_groups_that_cannot_all_be_readable_are_counted() -> None:
+    many = release.Count(by=["sex", "ward"])
+    found = estimate(many, evenly(10, people=40))
+    assert found.groups == 8 and found.readable_from is not None
+    assert found.noisy_groups == 8 - 40 // found.readable_from > 0
+    assert estimate(many, evenly(10, people=10**6)).noisy_groups == 0
+    assert estimate(many, evenly(10)).noisy_groups is None
+
+
+def test_answers_that_would_fill_the_range_are_named() -> None:
+    small, large = (
+        estimate_batch_cost(evenly(10, people=people), LAPLACE, QUESTIONS[5:9])
+        for people in (10, 10**6)
+    )
+    assert "mean" in list_meaningless(small) and list_meaningless(large) == []
+
+
+WIDTHS: list[Query] = [
+    release.Count(within=50),
+    release.Count(by=["sex", "ward"], within=20),
+    release.Rows(within=7),
+    release.Histogram(column="ward", within="12.5"),
+    release.Sum(column="bill", within=300),
+    release.Mean(column="age", within=3),
+    release.Mean(column="age", by="sex", within=3),
+    release.Deviation(column="age", within=5),
+    release.Median(column="age", within=4),
+]
+
+
+@pytest.mark.parametrize("plan", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("query", WIDTHS, ids=lambda query: f"{query.kind} {query.within}")
+def test_a_width_gets_just_what_it_needs(query: Query, plan: wi.Plan) -> None:
+    table, gaussian = evenly(10, people=2_000), bool(plan.delta)
+    share = needed_share(query, table, plan, gaussian)
+    for factor, kept in ((1, True), (Fraction(97, 100) ** (1 + gaussian), False)):
+        given = Share(plan, share.epsilon * factor, share.rho * factor)
+        noise, rows = query.plan_noise(table, given), 2_000 // query.group_count(table)
+        if isinstance(query, RankQuery) or len(noise) > 1:
+            said = query.expected_error(table, noise, rows)
+            assert said is not None and said.within is not None
+            within = said.within
+            if not kept and isinstance(query, RankQuery):
+                continue  # on a grid of points
+        else:
+            within = noise[0].interval_radius()
+        assert (within <= Fraction(str(query.within))) is kept
+
+
+def test_a_batch_of_widths_spends_their_sum_and_no_more(tmp_path: Path) -> None:
+    table = evenly(400, people=400)
+    asked = [
+        release.Count(within=60),
+        release.Count(by="sex", within=80),
+        release.Sum(column="bill", within=4_000),
+    ]
+    plan = wi.calibrate(wi.Epsilon(1))
+    needed = [needed_share(query, table, plan).epsilon for query in asked]
+    with release.Session(table, plan, tmp_path / "l.db", share=1) as session:
+        session.release(asked)
+        spent = 1 - Fraction(session.budget_state.spendable)
+        assert spent == pytest.approx(float(sum(needed)), abs=1e-6)
+        assert spent < Fraction(1, 2)
+    with_rest = estimate_batch_cost(table, plan, [asked[0], release.Count(by="ward")])
+    total = sum(each.spend.cost("add-remove").epsilon for each in with_rest)
+    assert total == pytest.approx(encoding.EPSILON_UNITS, rel=1e-6)
+    assert with_rest[0].within == 60 and (with_rest[1].within or 99) < 6
+
+
+@pytest.mark.parametrize(
+    ("query", "settings", "field"),
+    [
+        (release.Mean(column="age", within=3), {}, "within"),
+        (release.Top(by="ward", k=1, within=3), {}, "within"),
+        (release.Marginals(columns=["sex"], order=1, within=3), {}, "within"),
+        (release.Count(within=50), {"split": "optimal"}, "split"),
+    ],
+)
+def test_widths_that_cannot_be_had_are_refused(
+    query: Query, settings: dict[str, Any], field: str, tmp_path: Path
+) -> None:
+    with (
+        release.Session(evenly(10), LAPLACE, tmp_path / "l.db", share=1) as session,
+        pytest.raises(InvalidInput) as error,
+    ):
+        session.release([query], **settings)
+    assert error.value.field == field
+    assert session.budget_state.debits == 0
+
+
+def test_a_width_that_the_plan_cannot_pay_is_refused(tmp_path: Path) -> None:
+    with release.Session(evenly(10), LAPLACE, tmp_path / "l.db", share=1) as session:
+        with pytest.raises(BudgetRefused) as error:
+            session.release([release.Count(within=1)])
+        assert error.value.field == "within" and session.budget_state.debits == 0
+    for wrong in (-1, "wide", True):
+        with pytest.raises(InvalidInput):
+            release.Count(within=wrong)
+
+
+def test_the_widths_that_fit_are_the_most_that_can_be_had() -> None:
+    asked = [release.Count(name=f"q{width}", within=width) for width in (2, 20, 30, 100)]
+    planned = plan_widths(evenly(10), LAPLACE, asked, {})
+    best = max(
+        len(chosen)
+        for size in range(5)
+        for chosen in itertools.combinations(planned.costs, size)
+        if sum(chosen) <= planned.allowed
+    )
+    assert sum(planned.fits) == best == 3 and not planned.fits[0]
+    assert planned.total == sum(planned.costs)
+    assert planned.alone == (6.0,) * 4  # with all of ε = 1/2
+    with pytest.raises(InvalidInput):
+        plan_widths(evenly(10), LAPLACE, [release.Count()], {})
+
+
+def test_suggestions_are_what_the_changed_batch_says() -> None:
+    table = evenly(10)
+    asked = [
+        release.Count(name="sex", by="sex"),
+        release.Count(name="both", by=["sex", "ward"]),
+    ]
+    found = suggest_changes(table, LAPLACE, asked, estimate_batch_cost(table, LAPLACE, asked), {})
+    once = next(each for each in found if each.change == "ask-once")
+    assert once.about == ("sex", "both") and once.query == "both"
+    assert once.before == estimate_batch_cost(table, LAPLACE, asked)[1].within
+    assert once.after == estimate_batch_cost(table, LAPLACE, asked[1:])[0].within
+    assert all(each.after < each.before for each in found)
+    noise = estimate_batch_cost(table, LAPLACE, asked[1:])[0].parts[0].noise
+    sums = np.abs(noise.draw((20_000, 5)).sum(axis=1))  # the wards, with "other"
+    assert once.added_up is not None
+    assert 0.95 <= float(np.mean(sums <= once.added_up)) <= 0.98
+    optimal = {"split": "optimal"}
+    made = estimate_batch_cost(table, LAPLACE, asked, split="optimal")
+    changes = {each.change for each in suggest_changes(table, LAPLACE, asked, made, optimal)}
+    assert changes <= {"gaussian"}
+    many = [release.Count(name=f"q{number}", where=f"age > {number}") for number in range(40)]
+    plain = estimate_batch_cost(table, LAPLACE, many)
+    gaussian = suggest_changes(table, LAPLACE, many, plain, {})[0]
+    assert (gaussian.change, gaussian.delta) == ("gaussian", 1e-6)
+    under = wi.calibrate(wi.Epsilon("1/2"), delta=1e-6)
+    tried = estimate_batch_cost(table, under, many, noise="gaussian")
+    assert gaussian.after == tried[0].within
+    alone = [release.Count()]
+    assert (
+        suggest_changes(table, LAPLACE, alone, estimate_batch_cost(table, LAPLACE, alone), {}) == []
+    )
+
+
+def test_only_questions_about_the_same_rows_contain_each_other() -> None:
+    table = evenly(10)
+    both = release.Count(by=["sex", "ward"])
+    assert list_contained([release.Count(by="sex"), both], table) == [(0, 1)]
+    assert list_contained([release.Histogram(column="sex"), both], table) == [(0, 1)]
+    for other in (
+        release.Count(by="sex", where="age > 3"),
+        release.Rows(by="sex"),
+        release.Mean(column="age", by="sex"),
+        release.Count(by=["ward", "sex"]),
+    ):
+        assert list_contained([other, both], table) == []
+
+
+def test_answers_that_contain_each_other_agree_or_say_that_they_do_not(tmp_path: Path) -> None:
+    asked = [release.Count(name="sex", by="sex"), release.Count(name="both", by=["sex", "ward"])]
+    for split, apart in (("weights", True), ("optimal", False)):
+        with release.Session(evenly(200), LAPLACE, tmp_path / f"{split}.db", share=1) as session:
+            released = session.release(asked, split=split)
+        assert bool(released.independence_note) is apart
+        assert released.to_dict()["independent"] == released.independence_note
+        if not apart:
+            sums = [
+                sum(row[2] for row in released["both"].rows if row[0] == sex)
+                for sex in ("f", "m", "other")
+            ]
+            assert sums == pytest.approx([row[1] for row in released["sex"].rows], abs=1e-4)
+    with release.Session(evenly(200), LAPLACE, tmp_path / "one.db", share=1) as session:
+        assert session.release([asked[0], release.Count(where="age > 3")]).independence_note == ""
+
+
+SCENARIO = """
+[table]
+source = "visits.csv"
+privacy_unit = "who"
+{people}
+[adversary]
+prior = "0.05..0.5"
+[target]
+posterior = 0.6
+[domains]
+age = {{ lower = 0, upper = 100 }}
+[[queries]]
+kind = "count"
+name = "all"
+{width}
+[[queries]]
+kind = "mean"
+name = "age"
+column = "age"
+"""
+
+
+def write_scenario(folder: Path, people: str = "", width: str = "") -> str:
+    rows = "\n".join(f"p{index},{index % 90}" for index in range(30))
+    (folder / "visits.csv").write_text(f"who,age\n{rows}\n")
+    path = folder / "s.toml"
+    path.write_text(SCENARIO.format(people=people, width=width))
+    return str(path)
+
+
+def test_a_release_that_would_say_nothing_is_stopped(tmp_path: Path, run) -> None:
+    path = write_scenario(tmp_path, people="people = 3")
+    code, out, err = run("release", path, "--json")
+    assert (code, out) == (1, "") and "Traceback" not in err
+    assert not (tmp_path / "ledger.db").exists()
+    assert run("release", path, "--json", "--yes")[0] == 0
+    path = write_scenario(tmp_path, people="people = 0")
+    assert run("release", path, "--dry-run", "--json")[0] == 2
+
+
+def test_a_dry_run_shows_expected_errors_and_suggestions(tmp_path: Path, run) -> None:
+    path = write_scenario(tmp_path)
+    code, out, _ = run("release", path, "--dry-run", "--json")
+    data = json.loads(out)
+    assert code == 0 and isinstance(data["suggestions"], list)
+    count, mean = data["estimates"]
+    assert [each["rows"] for each in count["expected"]] == [None]
+    assert [each["rows"] for each in mean["expected"]] == [100, 1_000, 10_000]
+    assert run("release", path, "--dry-run")[0] == 0
+
+
+def test_the_widths_of_a_scenario_are_planned(tmp_path: Path, run) -> None:
+    path = write_scenario(tmp_path, width="within = 50")
+    code, out, _ = run("plan", path, "--accuracy", "--json")
+    data = json.loads(out)
+    assert code == 0 and data["within"] == {"all": 50.0}
+    one = json.loads(run("plan", "--within", "50", "--query", "count", "--json")[1])
+    assert data["epsilon"] == pytest.approx(one["epsilon"], rel=1e-9)
+    assert data["fits"] and data["target"]["enough"]
+    assert len({each["family"] for each in data["adversaries"]}) >= 3
+    assert run("plan", path, "--accuracy")[0] == 0
+    assert load_scenario(path).estimate_cost()[0].within == 50
+    assert run("plan", write_scenario(tmp_path), "--accuracy")[0] == 2
+    assert run("plan", path)[0] == 2
+    assert run("plan", "--accuracy")[0] == 2
+    assert run("plan", path, "--accuracy", "--posterior", "0.6")[0] == 2
