@@ -25,8 +25,8 @@ from whosin.calibration.failure import (
 )
 from whosin.calibration.plan import Fallback, Plan, PlannedNoise, PlannedQuery
 from whosin.calibration.rate_targets import RateTarget
-from whosin.calibration.targets import HIPAA_TARGET, TARGET_KINDS
-from whosin.errors import InvalidInput, WhosinError, at, invalid_value
+from whosin.calibration.targets import HIPAA_TARGET, TARGET_KINDS, Epsilon
+from whosin.errors import InvalidInput, Mistakes, WhosinError, at, invalid_value, spell
 from whosin.exact import (
     Number,
     exact_fraction,
@@ -360,6 +360,11 @@ def read_adversary(data: Written | AdversarySection, target: Target) -> Family:
         if prior is None:
             return target.default_family()
         with at("prior"):
+            if all(1 < end < 100 for end in prior):
+                meant = "..".join(spell(end / 100) for end in dict.fromkeys(prior))
+                error = invalid_value("prior", "between 0 and 1", "a percentage", f"write {meant}")
+                error.value, error.nearest = None, meant
+                raise error
             return Independent(*prior)
 
 
@@ -373,8 +378,13 @@ def read_plan(
         promise = TargetSection.read(target, "target")
     with at("adversary"):
         doubt = AdversarySection.read(adversary, "adversary")
-    wanted, people = read_target(promise), doubt.people
-    family = read_adversary(doubt, wanted)
+    mistakes, people = Mistakes(), doubt.people
+    wanted: Target = Epsilon(1)
+    with mistakes.collect():
+        wanted = read_target(promise)
+    with mistakes.collect():
+        family = read_adversary(doubt, wanted)
+    mistakes.raise_all()
     delta = Fraction(0) if promise.delta is None else promise.delta
     if not 0 <= delta < 1:  # before it becomes a float, which may not hold it
         with at("target.delta"):

@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
-from whosin.errors import InvalidInput, at, invalid_value
+from whosin.documents import toml_line
+from whosin.errors import InvalidInput, Mistakes, at, invalid_value
 from whosin.exact import rational
 from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
@@ -178,18 +179,20 @@ class Table:
         """The domains. Those of features come first, as data, since they say how columns are
         read."""
         features = {each.name for each in self.features}
-        for column, domain in domains.items():
-            with at(f"domains.{column}"):
-                if column in features:
-                    read = read_domain(column, self._looked_up(domain))
-                    self.domains[column] = replace(read, constant=True)
+        mistakes = Mistakes()
+        for column in features.intersection(domains):
+            with mistakes.collect(f"domains.{column}"):
+                read = read_domain(column, self._looked_up(domains[column]))
+                self.domains[column] = replace(read, constant=True)
+        mistakes.raise_all()
         if self.database is not None:
             self.database.prepare(self.domains)
         for column, domain in domains.items():
-            with at(f"domains.{column}"):
+            with mistakes.collect(f"domains.{column}"):
                 name = self.column(column, "column")
                 given = self.domains.get(name, self._looked_up(domain))
                 self.domains[name] = self._fitting(name, given)
+        mistakes.raise_all()
 
     def _looked_up(self, domain: object) -> object:
         """A domain whose values may be those of a public table's column, as in "wards.region"."""
@@ -292,12 +295,15 @@ class Table:
         """The declared domain of a column."""
         name = self.column(column)
         if name not in self.domains:
-            raise InvalidInput(
+            error = InvalidInput(
                 f"column {name!r} has no declared domain",
                 field="column",
                 value=name,
                 hint="declare its values or its range in [domains]",
             )
+            example: object = "0..100" if self.type(name).is_numeric() else ["…", "…"]
+            error.paste = f"{toml_line(name, example)}  # below [domains]"
+            raise error
         return self.domains[name]
 
     def grouping(self, name: object) -> Cellular:
