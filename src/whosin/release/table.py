@@ -45,7 +45,7 @@ from whosin.release.engines import DuckDB, Engine
 from whosin.release.engines.base import collect_lazy, file_kind, is_database, list_files
 from whosin.release.engines.databases import Address, describe_table, read_address
 from whosin.release.row_values import is_usable
-from whosin.validation import read_whole
+from whosin.validation import read_whole, shorten_value
 
 if TYPE_CHECKING:
     from whosin.release.cost import CostEstimate
@@ -57,6 +57,7 @@ PLANNING_PATIENCE = 1.0
 """Seconds to wait, after Ctrl-C, for an engine that is planning."""
 
 MAX_ROWS = 10**9
+MAX_SHOWN_COLUMNS = 12
 MAX_KEPT_EXPRESSIONS = 1_000
 ROW, EACH_ROW, COLUMN = "row", "each row", "column:"
 
@@ -147,6 +148,21 @@ class Table:
         self.domains: dict[str, Domain] = {}
         self._declare(domains or {})
         check_levels(self.domains, self.columns)
+
+    def __repr__(self) -> str:
+        """Whose rows they are, what counts, and what is declared; nothing of a row."""
+        unit = "each row is one" if self.by_row else self.privacy_unit
+        lines = [
+            f"Table {self.name!r}: {len(self.columns)} columns, {len(self.domains)} declared",
+            f"  privacy unit  {unit}",
+            f"  bounds        max_rows_per_group={self.max_rows_per_group}, "
+            f"max_groups={self.max_groups}",
+        ]
+        width = max([12, *map(len, self.domains)])
+        shown = list(self.domains.items())[:MAX_SHOWN_COLUMNS]
+        lines += [f"  {name.ljust(width)}  {shorten_value(domain)}" for name, domain in shown]
+        left = len(self.domains) - len(shown)
+        return "\n".join([*lines, *([f"  … {left} more"] if left else [])])
 
     def _read_related(self, tables: Sequence[object], features: Sequence[object]) -> None:
         from whosin.release.features import read_features
