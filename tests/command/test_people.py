@@ -112,3 +112,56 @@ def test_a_request_with_a_new_name_is_looked_at_too(release, tmp_path):
     assert (code, out) == (1, None) and "before anything was spent" in err
     assert release("january", "--request", "monday", "--no-preflight")[0] == 0
     assert release("january", "--request", "monday")[0] == 0  # paid before: not looked at again
+
+
+def test_a_copy_of_an_earlier_month_is_known_after_the_dataset_went_on(release):
+    assert release("january")[0] == 0
+    assert release("february", "--continues", "january")[0] == 0
+    code, answer, _ = release("copy", "--new-people")
+    assert (code, answer) == (1, None)
+    assert release("others", "--new-people")[0] == 0
+
+
+def test_what_was_written_is_not_written_over(release, tmp_path):
+    for option, name in (("--save", "x.json"), ("--report", "x.html")):
+        (tmp_path / name).write_text("before")
+        code, answer, _ = release("january", option, str(tmp_path / name))
+        assert (code, answer) == (2, None) and (tmp_path / name).read_text() == "before"
+    assert not (tmp_path / "ledger.db").exists()
+
+
+def test_several_csv_files_are_not_written_over(release, tmp_path):
+    path = tmp_path / "january.toml"
+    path.write_text(path.read_text() + '[[queries]]\nkind = "count"\nname = "all"\n')
+    (tmp_path / "x-2-all.csv").write_text("before")
+    code, answer, _ = release("january", "--save", str(tmp_path / "x.csv"))
+    assert (code, answer) == (2, None) and not (tmp_path / "ledger.db").exists()
+    assert release("january", "--save", str(tmp_path / "y.csv"))[0] == 0
+
+
+def test_paid_answers_are_opened_again(release, run, tmp_path):
+    _, first, _ = release("january")
+    _, second, _ = release("january", "--again")
+    books = tmp_path / "ledger.db"
+    code, out, _ = run("ledger", "answers", books, "january", "--json")
+    opened = json.loads(out)["releases"]
+    assert code == 0 and [each["request"] for each in opened] == [
+        first["request"],
+        second["request"],
+    ]
+    assert opened[0]["answers"] == first["answers"]
+    assert opened[1]["budget_state"]["debits"] == 2
+    code, out, _ = run("ledger", "answers", books, "january")
+    assert code == 0 and "histogram" in out
+    one = ["--request", first["request"]]
+    saved, report = tmp_path / "again.json", tmp_path / "again.html"
+    code, _, _ = run(
+        "ledger", "answers", books, "january", *one, "--save", saved, "--report", report
+    )
+    assert code == 0 and "<html" in report.read_text()
+    assert json.loads(saved.read_text())["answers"][0]["rows"] == first["answers"][0]["rows"]
+    assert run("ledger", "answers", books, "january", *one, "--save", saved)[0] == 2
+    assert run("ledger", "answers", books, "january", "--save", tmp_path / "z.json")[0] == 2
+    assert run("ledger", "answers", books, "january", "--request", "none")[0] == 2
+    assert run("ledger", "answers", books, "nobody")[0] == 2
+    assert release("january")[1]["budget_state"]["debits"] == 2

@@ -184,6 +184,19 @@ def describe_release(title: str, release: Release) -> Document:
     return Document(title, (*answers, *budget_state_card(release.budget_state)))
 
 
+def describe_releases(title: str, releases: Sequence[Release]) -> Document:
+    """Releases that were paid for before, each under its request, and where the dataset stands."""
+    parts = [
+        part
+        for each in releases
+        for part in (
+            make_section(f"Request {each.request}", level=2),
+            *(describe_answer(answer, each.request) for answer in each),
+        )
+    ]
+    return Document(title, (*parts, *budget_state_card(releases[-1].budget_state)))
+
+
 def describe_report(title: str, plan: Plan, release: Release) -> Document:
     """What was asked, whom it protects from whom, the answers, the ledger, the theorems."""
     sections = card.plan_card(plan)

@@ -29,6 +29,7 @@ from whosin.errors import (
     ScanFailed,
     WhosinError,
 )
+from whosin.plain_files import require_new_file, write_file
 
 if TYPE_CHECKING:
     from whosin.release import Release
@@ -104,6 +105,7 @@ def release(
     if dry_run:
         show_estimate(loaded, ledger, json)
         return
+    check_answer_files(loaded, save)
     if continues is not None:
         loaded, amend = replace(loaded, dataset=continues), True
     choices = SessionChoices(request, amend, again, new_people)
@@ -113,15 +115,26 @@ def release(
 
 
 def check_paths(save: Path | None, report: Path | None) -> None:
-    """Whether answers and report can be written there."""
+    """Whether answers and report can be written there; nothing is written over."""
     if save is not None:
         from whosin.report import table_views
 
         table_views.check_path(save)
+        require_new_file(save, "--save")
     if report is not None:
         from whosin.report import html
 
         html.check_path(report)
+        require_new_file(report, "--report")
+
+
+def check_answer_files(scenario: Scenario, save: Path | None) -> None:
+    """As `check_paths`, for several answers in files of their own."""
+    from whosin.report.table_views import title_paths
+
+    if save is not None and save.suffix.lower() != ".json":
+        for path in title_paths([query.title for query in scenario.queries], save):
+            require_new_file(path, "--save")
 
 
 def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
@@ -272,7 +285,6 @@ def draft(
 
     It is for the curator: the kinds of columns in text files are guessed from their first rows.
     """
-    from whosin.plain_files import write_file
     from whosin.release.draft import draft_scenario
 
     shown = relative_source(source, save.parent) if save is not None else None
@@ -280,10 +292,7 @@ def draft(
     if save is None:
         print_json({"scenario": text}) if json else print(text)
         return
-    if save.exists():
-        raise InvalidInput(
-            f"{save.name} is there already", field="save", value=save.name, hint="name another file"
-        )
+    require_new_file(save, "--save")
     write_file(save, text + "\n", "save")
     if json:
         print_json({"saved": str(save), "scenario": text})
@@ -353,6 +362,7 @@ def sql(
     elif dry_run:
         show_estimate(loaded, ledger, json)
     else:
+        check_answer_files(loaded, save)
         if again or not loaded.was_asked(ledger, request):
             prepare_release(loaded, preflight=not no_preflight, ask=not yes and not json)
         choices = SessionChoices(request, amend, again)
