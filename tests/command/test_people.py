@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -165,3 +166,22 @@ def test_paid_answers_are_opened_again(release, run, tmp_path):
     assert run("ledger", "answers", books, "january", "--request", "none")[0] == 2
     assert run("ledger", "answers", books, "nobody")[0] == 2
     assert release("january")[1]["budget_state"]["debits"] == 2
+
+
+def test_what_two_datasets_about_the_same_people_allow_together(release, run, tmp_path):
+    first = release("january")[1]
+    books = tmp_path / "ledger.db"
+    shown = json.loads(run("ledger", "show", books, "--json")[1])
+    assert "together" not in shown
+    assert release("others", "--new-people")[0] == 0
+    for names in ([], ["january"]):
+        shown = json.loads(run("ledger", "show", books, *names, "--json")[1])
+        (both,) = shown["together"]
+        assert both["datasets"] == ["january", "others"]
+        assert both["other_people_by_curators_word"] == ["others"]
+        assert both["spent_epsilon"] == pytest.approx(2 * first["spent"])
+        # Read once from the prior of one half: the odds are e to the sum.
+        odds = math.exp(both["spent_epsilon"])
+        assert both["posterior"] == pytest.approx(odds / (1 + odds))
+        assert both["budget_posterior"] == pytest.approx(1.5**2 / (1 + 1.5**2))
+    assert "curator's word" in " ".join(run("ledger", "show", books)[1].split())

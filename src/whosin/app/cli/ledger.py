@@ -278,8 +278,14 @@ def _dataset_names(ledger: Ledger, dataset: str | None) -> list[str]:
 
 
 def _show_datasets(ledger: Ledger, names: list[str], *, json: bool, entries: bool = False) -> None:
+    from whosin.ledger.budget import group_by_people
     from whosin.report.card import datasets_data, describe_budget_states
 
     records = [ledger.record(name)[:2] for name in names]
-    data = {"ledger": ledger.name, **datasets_data(records, entries=entries)}
-    print_result(json, data, describe_budget_states, records, entries)
+    groups = group_by_people([ledger.budget_state(name) for name in ledger.datasets()])
+    people = [
+        each for each in groups if not {state.dataset for state in each.states}.isdisjoint(names)
+    ]
+    together = {"together": [each.to_dict() for each in people]} if people else {}
+    data = {"ledger": ledger.name, **datasets_data(records, entries=entries), **together}
+    print_result(json, data, describe_budget_states, records, entries, people)
