@@ -185,3 +185,37 @@ def test_what_two_datasets_about_the_same_people_allow_together(release, run, tm
         assert both["posterior"] == pytest.approx(odds / (1 + odds))
         assert both["budget_posterior"] == pytest.approx(1.5**2 / (1 + 1.5**2))
     assert "curator's word" in " ".join(run("ledger", "show", books)[1].split())
+
+
+def test_another_month_is_looked_at_before_it_pays(release, tmp_path):
+    assert release("january")[0] == 0
+    (tmp_path / "february.csv").write_text("person,ward\na,X\nb,Y\n")
+    code, answer, err = release("february", "--continues", "january")
+    assert (code, answer) == (1, None) and "no row has the declared" in err
+    assert release("january")[1]["budget_state"]["debits"] == 1
+
+
+def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path):
+    rows = ["a,x,5", "a,x,6", "a,y,7", "b,y,90", "b,y,", ",x,8", "c,x,500"]
+    (tmp_path / "january.csv").write_text("\n".join(["person,ward,days", *rows]) + "\n")
+    path = tmp_path / "january.toml"
+    text = path.read_text().replace("[budget]", 'days = "0..100"\n[budget]')
+    path.write_text(text + '[[queries]]\nkind = "sum"\ncolumn = "days"\nby = "ward"\n')
+    code, answer, err = release("january")
+    assert code == 0 and answer["budget_state"]["debits"] == 2
+    said = [line.partition("warning: ")[2] for line in err.splitlines()]
+    lost, days, *bounds = (line for line in said if line)
+    assert lost.startswith("1 of 7 rows")
+    assert days.startswith("days: 1 of 7 rows have no number; 1 of 7 rows (14.3%)")
+    # a and b have two rows in a ward, a is in two wards; c is within the bounds.
+    assert [line.split(" for ")[1] for line in bounds] == [
+        "1 of 3 privacy units",
+        "2 of 3 privacy units",
+        "1 of 3 privacy units",
+    ]
+    # Nothing of it is in the answer or in the ledger.
+    kept = run("ledger", "export", tmp_path / "ledger.db", "--json")[1] + json.dumps(answer)
+    assert "privacy units" not in kept and "no number" not in kept
+    path.write_text(path.read_text().replace("0..100", "0..100000"))
+    code, _, err = release("january", "--amend")
+    assert code == 0 and "of the declared range" in err

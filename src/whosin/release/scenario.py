@@ -40,7 +40,7 @@ from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
 from whosin.release.queries import QUERIES, Count, Query, read_query
 from whosin.release.queries.base import scenario_keys
 from whosin.release.session import Session, Watch, name_request
-from whosin.release.table import Table
+from whosin.release.table import Table, register_table
 from whosin.scenario_model import BudgetSection, ScenarioModel, TableSection
 
 if TYPE_CHECKING:
@@ -331,9 +331,15 @@ class Scenario:
                 queries=self.queries,
             )
 
-    def was_asked(self, ledger: object = None, request: str | None = None) -> bool:
+    def was_asked(
+        self, ledger: object = None, request: str | None = None, *, amend: bool = False
+    ) -> bool:
         """Whether this request was paid before; by default this very batch, of the table as it is
-        registered now."""
+        registered now.
+
+        Args:
+            amend: whether the dataset may go on with another table, of which nothing was asked.
+        """
         url = ledger if ledger is not None else self.ledger
         if "://" not in str(url) and not Path(str(url)).exists():
             return False
@@ -342,6 +348,11 @@ class Scenario:
             with Ledger(url, create=False) as opened:
                 if name not in opened.datasets():
                     return False
+                if request is None and amend:
+                    registered = opened.budget_state(name).registered
+                    asked = register_table(self.open_table(), self.queries, rows=True)
+                    if registered is None or registered.difference(asked) is not None:
+                        return False
                 if request is None:
                     request = name_request(opened, name, self.plan, self._batch_data())
                 return bool(opened.requests(name, f"{request}/"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whosin.calibration import Plan
-from whosin.exact import format_figures
+from whosin.exact import format_figures, format_percent
 from whosin.ledger.budget import Cost
 from whosin.release import Answer, CostEstimate, Release
 from whosin.release.answer import NOISY_MARK, cost_data
@@ -33,7 +33,7 @@ from whosin.report.numbers import format_count, format_epsilon, format_general
 from whosin.report.table_views import answer_chart, column_scales, format_cell, has_chart
 
 if TYPE_CHECKING:
-    from whosin.release.inspection import InspectionFinding, Preflight
+    from whosin.release.inspection import ColumnLook, InspectionFinding, Preflight
 
 MAX_TERMINAL_ROWS = 30
 MAX_MEASURED_TABLES = 8
@@ -325,11 +325,16 @@ def describe_demo(
 def describe_preflight(found: Preflight) -> list[str]:
     """What the curator's look found, a sentence for each column or condition; not for others."""
     lines = []
+    if found.lost:
+        share = f"{format_count(found.lost)} of {format_count(found.rows)} rows"
+        lines.append(f"{share} have no privacy unit and are dropped")
     for each in found.columns:
         parts = []
         if each.empty:
             parts.append(f"no row has the declared {_list_values(each.empty)}")
-        if each.undeclared:
+        if each.used is not None:
+            parts += _describe_range(each)
+        elif each.undeclared:
             share = f"{format_count(each.undeclared)} of {format_count(each.rows)} rows"
             named = ", ".join(
                 f"{'nothing' if value is None else repr(value)} ({format_count(count)})"
@@ -338,7 +343,31 @@ def describe_preflight(found: Preflight) -> list[str]:
             parts.append(f"{share} have no declared value{': ' if named else ''}{named}")
         if parts:
             lines.append(f"{each.column}: {'; '.join(parts)}")
+    lines += [
+        f"{each.question}: {each.bound} = {each.most} leaves something out for "
+        f"{format_count(each.above)} of {format_count(each.units)} privacy units"
+        for each in found.bounds
+    ]
     return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
+
+
+MIN_USED_PART = 0.1
+"""The part of a range that its numbers should fill, since noise grows with the whole of it."""
+
+
+def _describe_range(look: ColumnLook) -> list[str]:
+    """What becomes of numbers outside of a range, and whether it is wider than they need."""
+    rows, outside = format_count(look.rows), look.undeclared - look.missing
+    parts = []
+    if look.missing:
+        parts.append(f"{format_count(look.missing)} of {rows} rows have no number")
+    if outside:
+        share = format_percent(outside / look.rows, "up")
+        parts.append(f"{format_count(outside)} of {rows} rows ({share}) are outside the range")
+    if look.used is not None and look.used < MIN_USED_PART and look.undeclared < look.rows:
+        part = format_percent(look.used, "up")
+        parts.append(f"the numbers fill {part} of the declared range, and noise grows with it")
+    return parts
 
 
 def _list_values(values: Sequence[object]) -> str:

@@ -109,7 +109,7 @@ def release(
     if continues is not None:
         loaded, amend = replace(loaded, dataset=continues), True
     choices = SessionChoices(request, amend, again, new_people)
-    if again or not loaded.was_asked(ledger, request):
+    if again or not loaded.was_asked(ledger, request, amend=amend):
         prepare_release(loaded, preflight=not no_preflight, ask=not yes and not json)
     show_answers(loaded, ledger, choices, report, save, json)
 
@@ -363,7 +363,7 @@ def sql(
         show_estimate(loaded, ledger, json)
     else:
         check_answer_files(loaded, save)
-        if again or not loaded.was_asked(ledger, request):
+        if again or not loaded.was_asked(ledger, request, amend=amend):
             prepare_release(loaded, preflight=not no_preflight, ask=not yes and not json)
         choices = SessionChoices(request, amend, again)
         show_answers(loaded, ledger, choices, report, save, json)
@@ -385,7 +385,9 @@ def prepare_release(scenario: Scenario, *, preflight: bool, ask: bool) -> None:
         conditions = [query.where for query in scenario.queries if query.where is not None]
         policies = scenario.contribution_policies(table)
         try:
-            found = run_preflight(table, list(dict.fromkeys(conditions)), policies)
+            found = run_preflight(
+                table, list(dict.fromkeys(conditions)), policies, scenario.queries
+            )
         except WhosinError:
             raise
         except KeyboardInterrupt:
