@@ -41,6 +41,7 @@ CORE = [
     "cite",
     "ledger create books.db hospital --posterior 0.6 --prior 0.05..0.5",
     "ledger show books.db hospital --entries",
+    "ledger answers books.db hospital",
     "ledger verify books.db",
     "ledger export books.db --save all.json",
     "ledger close books.db hospital",

@@ -502,7 +502,7 @@ class BudgetState(Displayed):
 class PeopleBudget:
     """What datasets of the same privacy unit and columns allow together of someone who is in all.
 
-    The ε add up (THEORY 9), and beliefs are read off once, from the starting prior.
+    The ε between neighbouring worlds add up; beliefs are read off once, from the starting prior.
 
     Attributes:
         states: the datasets.

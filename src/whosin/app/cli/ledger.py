@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Json, add_options, print_json, print_result, print_warning
-from whosin.app.cli.release import ReportFile, Save, check_paths, release_data
+from whosin.app.cli.options import (
+    Json,
+    ReportFile,
+    Save,
+    add_options,
+    print_json,
+    print_result,
+    print_warning,
+)
 from whosin.errors import BrokenHistory, InvalidInput
 from whosin.plain_files import require_new_file, write_file
 
@@ -132,6 +139,7 @@ def answers(
     json: Json = False,
 ) -> None:
     """Open answers again that were paid for, as table, file or report; nothing is spent."""
+    from whosin.app.cli.release import check_paths, release_data
     from whosin.release.answer import read_releases
     from whosin.report import html, releases, table_views
 

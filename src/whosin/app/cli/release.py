@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
 import warnings
@@ -15,6 +16,8 @@ import typer
 
 from whosin.app.cli.options import (
     Json,
+    ReportFile,
+    Save,
     ScenarioFile,
     print_json,
     print_result,
@@ -69,12 +72,6 @@ NoPreflight = Annotated[
     bool, typer.Option("--no-preflight", help="Skip the look at the rows before it pays.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Spend without asking once more.")]
-ReportFile = Annotated[
-    Path | None, typer.Option("--report", help="Write a report for people: out.html.")
-]
-Save = Annotated[
-    Path | None, typer.Option("--save", help="Write the answers: x.json, x.csv or x.parquet.")
-]
 
 
 def release(
@@ -120,7 +117,8 @@ def check_paths(save: Path | None, report: Path | None) -> None:
         from whosin.report import table_views
 
         table_views.check_path(save)
-        require_new_file(save, "--save")
+        if save.suffix.lower() == ".json":
+            require_new_file(save, "--save")
     if report is not None:
         from whosin.report import html
 
@@ -129,12 +127,17 @@ def check_paths(save: Path | None, report: Path | None) -> None:
 
 
 def check_answer_files(scenario: Scenario, save: Path | None) -> None:
-    """As `check_paths`, for several answers in files of their own."""
+    """As `check_paths`, for answers in files of their own, which are named after them."""
     from whosin.report.table_views import title_paths
 
-    if save is not None and save.suffix.lower() != ".json":
-        for path in title_paths([query.title for query in scenario.queries], save):
-            require_new_file(path, "--save")
+    if save is None or save.suffix.lower() == ".json":
+        return
+    paths = title_paths([query.title for query in scenario.queries], save)
+    if any(query.kind == "marginals" for query in scenario.queries):  # a file for each table
+        ending = f"-[0-9]*{glob.escape(save.suffix)}"
+        paths = sorted(save.parent.glob(glob.escape(save.stem) + ending))
+    for path in paths:
+        require_new_file(path, "--save")
 
 
 def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
