@@ -19,6 +19,7 @@ from whosin.app.cli.options import (
     print_warning,
 )
 from whosin.errors import BrokenHistory, InvalidInput
+from whosin.extras import require_extras
 from whosin.plain_files import require_new_file, write_file
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ def answers(
     json: Json = False,
 ) -> None:
     """Open answers again that were paid for, as table, file or report; nothing is spent."""
+    require_extras("release")
     from whosin.app.cli.release import check_paths, release_data
     from whosin.release.answer import read_releases
     from whosin.report import html, releases, table_views
