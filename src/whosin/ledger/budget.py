@@ -521,6 +521,8 @@ class PeopleBudget:
     @property
     def epsilon(self) -> float:
         """The ε of all answers of all datasets, rounded up; infinite where they do not add."""
+        if not self.certain:
+            return math.inf
         return self._sum([Fraction(each.epsilon) for each in self.states])
 
     @property
@@ -529,7 +531,7 @@ class PeopleBudget:
         be drawn."""
         if any(each.budget.rho or each.budget.alone for each in self.states):
             return math.inf
-        return self._sum([encoding.number_from_units(each.budget.epsilon) for each in self.states])
+        return self._sum([Fraction(each.budget.epsilon, EPSILON_UNITS) for each in self.states])
 
     def _sum(self, parts: Sequence[Fraction]) -> float:
         return round_up(sum(parts, Fraction(0))) if self.certain else math.inf

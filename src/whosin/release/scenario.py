@@ -78,14 +78,20 @@ class ScenarioText:
                 each.paste = each.paste or self._correct_line(each, path)
             if isinstance(error, SeveralMistakes):
                 error.what = self.name
-                error.mistakes = tuple(sorted(error.mistakes, key=self._find_line))
+                last = 1 + max(self.lines.values(), default=0)  # what is missing comes last
+                error.mistakes = tuple(
+                    sorted(
+                        error.mistakes, key=lambda e: self._find_line(self._find_path(e)) or last
+                    )
+                )
             raise
 
-    def _find_line(self, error: WhosinError) -> int:
-        """The line of an error; the last one for what is missing."""
-        keys = self._find_path(error).split(".")
-        lines = [self.lines.get(".".join(keys[:end])) for end in range(len(keys), 0, -1)]
-        return next((line for line in lines if line), 1 + max(self.lines.values(), default=0))
+    def _find_line(self, path: str) -> int | None:
+        """The line of a path, or of the nearest section around it."""
+        keys = path.split(".")
+        around = [".".join(keys[:end]) for end in range(len(keys), 0, -1)]
+        known = (self.lines.get(each) for each in (*around, keys[0].partition("[")[0]))
+        return next((line for line in known if line is not None), None)
 
     def _find_path(self, error: WhosinError) -> str:
         """The path of an error, down to the key that holds the value it is about."""
@@ -99,12 +105,10 @@ class ScenarioText:
     def _describe_place(self, path: str, message: str) -> str:
         """A path in words: "line 12, question 3 (ages), by"; the key where no message names it."""
         head, *keys = path.split(".")
-        line, name, number = None, *re.fullmatch(r"(.*?)(?:\[(\d+)\])?", head).groups()  # type: ignore[union-attr]
-        for end in range(len(keys), -1, -1):
-            line = line or self.lines.get(".".join([head, *keys[:end]]))
-        line = line or self.lines.get(name)
+        name, _, number = head.rstrip("]").partition("[")
+        line = self._find_line(path)
         where = [] if line is None else [f"line {line}"]
-        if number is None:
+        if not number.isdecimal():
             where += [f"[{name}]"] if isinstance(self.data.get(name), Mapping) else [name]
         else:
             word = "question" if name == "queries" else f"[[{name}]]"
