@@ -39,6 +39,9 @@ MAX_REQUEST_WHOLE = 10**9
 """What a request may have as a text or a whole number, so that it can be printed and computed with;
 the library says which of them make sense."""
 
+MAX_STATEMENT_LETTERS = 2_000
+"""What a request may have as a reason in words."""
+
 Written = Mapping[str, object]
 Described = TypeVar("Described")
 
@@ -95,6 +98,14 @@ def _read_range(value: object, name: str) -> tuple[Fraction, Fraction]:
 _read_text, _take_any = _take("text", str), _take("something else than true or false", object)
 
 
+def _read_statement(value: object, name: str) -> str:
+    """A text that says something: one that is blank would print as a blank line to be signed."""
+    text = str(_read_text(value, name)).strip()
+    if not text:
+        raise invalid_value(name, "text", "a blank one", "write it, or leave the key out")
+    return text
+
+
 def _read_source(value: object, name: str) -> object:
     """Where a table is. Programs have other words for it than files: a path, a frame."""
     plain = value is None or isinstance(value, bool | int | float | list | dict)
@@ -119,6 +130,7 @@ Whole = Annotated[
     int, Kind("whole", _take("a whole number", Integral), {"type": "integer"}, int | None)
 ]
 Text = Annotated[str, Kind("text", _read_text, {"type": "string"})]
+Statement = Annotated[str, Kind("text", _read_statement, {"type": "string"})]
 Source = Annotated[Any, Kind("text", _read_source, {"type": "string"})]
 Flag = Annotated[bool, Kind("flag", _take("true or false", bool), {"type": "boolean"}, bool)]
 FilePath = Annotated[object, Kind("file", _take_any, {"type": "string"}, Path | None)]
@@ -448,6 +460,22 @@ class MechanismParameters(Section):
     table: FilePath = say("Cell-key: the p-table (columns i, j, p or pcv, ckey, pvalue).")
 
 
+class AboutSection(Section, place="[about]"):
+    """Who answers for the release, and why it promises what it does; the report prints it."""
+
+    controller: Statement | None = say("Who publishes, and answers for the data.")
+    contact: Statement | None = say("Where people can ask about it.")
+    population: Statement | None = say("Whom the table is about: all patients of two wards.")
+    period: Statement | None = say("From when the data are: 2024, or January to June 2024.")
+    purpose: Statement | None = say("What the publication is for.", most=MAX_STATEMENT_LETTERS)
+    region: Statement | None = say("Which country or region it is about.")
+    decided_by: Statement | None = say("Who chose the adversary and the target.")
+    reasons: Statement | None = say("Why these, and not others.", most=MAX_STATEMENT_LETTERS)
+
+
+ABOUT_UNSAID = AboutSection.read({}, "about")
+
+
 class ScenarioModel(Section):
     """A whosin scenario."""
 
@@ -457,6 +485,7 @@ class ScenarioModel(Section):
         "queries": "[[queries]] with kind = 'count'",
     }
     title: Text | None = say("What to call the release; the file's name by default.")
+    about: AboutSection = say("Who answers for it.", ABOUT_UNSAID)
     adversary: AdversarySection = say(
         "Who may be looking; anyone.", AdversarySection.read({}, "adversary")
     )

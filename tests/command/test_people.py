@@ -105,6 +105,22 @@ def test_new_people_are_recorded_and_copies_are_refused(release, run, tmp_path):
     assert "by the curator" in history and "january" in history
 
 
+def test_a_release_about_new_people_goes_on_after_a_failure(release, monkeypatch):
+    """What is said of the people is not part of a question, which is asked again without it."""
+    from whosin.errors import StoreFailed
+    from whosin.ledger import Ledger
+
+    def failing(self, *given):
+        raise StoreFailed("the disk is full")
+
+    assert release("january")[0] == 0
+    with monkeypatch.context() as patched:
+        patched.setattr(Ledger, "answer_debits", failing)
+        assert release("others", "--new-people")[0] == 3
+    code, out, _ = release("others", "--new-people")
+    assert code == 0 and out["budget_state"]["debits"] == 1
+
+
 def test_a_request_with_a_new_name_is_looked_at_too(release, tmp_path):
     """Naming a request once skipped the look at the rows."""
     path = tmp_path / "january.toml"

@@ -61,7 +61,7 @@ def test_the_whole_round(run, hospital):
     out = " ".join(out.split())
     assert "patients" in out and "from 50.0% to at most 60.0%" in out
     page = report.read_text(encoding="utf-8")
-    for part in ("Whom it protects", "<svg", "patients over 40 by age", "T11", "head "):
+    for part in ("The promise", "<svg", "patients over 40 by age", "T11", "head "):
         assert part in page
     assert "http://" not in page.replace("http://www.w3.org", "") and "https://" not in page
     data = json.loads(answers.read_text(encoding="utf-8"))

@@ -74,6 +74,8 @@ SELECTS = (
     "SELECT note, COUNT(*) FROM private WHERE age > 3 GROUP BY note",
     "SELECT AVG(age) FILTER (WHERE note = 'a') FROM (SELECT 1) ORDER BY 1 LIMIT ?",
 )
+STORED = {"dataset": "hospital", "request": "fuzzed-request"}
+DICTIONARY = "column,values,lower,upper\nward,surgery|medicine,,\nage,,0,120\n"
 FAMILIES = ("independent=0.05..0.5", "cliques=2", "at-most-known=1:0.1..0.9", "uninformed")
 DEEP: Any = 1
 for _ in range(60):
@@ -154,6 +156,13 @@ def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
         ("POST", "/api/distortion", {"rows": 3, "prior": "0.7,0.3"}, {}),
         ("GET", "/api/ledger", None, {}),
         ("GET", "/api/ledger/history", None, {"dataset": "hospital"}),
+        ("GET", "/api/ledger/requests", None, {"dataset": "hospital"}),
+        *(("GET", f"/api/ledger/{each}", None, STORED) for each in ("answers", "report")),
+        ("POST", "/api/draft", {"source": "hospital.parquet", "dictionary": DICTIONARY}, {}),
+        ("POST", "/api/draft/rows", {"source": "hospital.parquet", "columns": ["ward"]}, {}),
+        ("POST", "/api/plan/accuracy", PLAN | {"within": "20", "query": "histogram"}, {}),
+        ("POST", "/api/preflight", SCENARIO, {}),
+        ("POST", "/api/release", {"scenario": ONE | {"continues": "hospital"}}, {}),
     ]  # fmt: skip
 
 

@@ -91,7 +91,7 @@ ADDED = {
             ],
             "src/whosin/calibration/__init__.py": [
                 (
-                    "^from whosin.calibration.targets import Posterior ",
+                    "^from whosin.calibration.targets import (",
                     "from whosin.calibration.targets import Odds as Odds\n",
                 ),
             ],

@@ -56,6 +56,7 @@ EXTRA = {
     "sql x.toml SELECT": "release",
     "release x.toml --report x.html": "charts",
     "inspect x.toml": "release",
+    "evidence x.toml": "release",
     "draft x.csv": "release",
     "demo --keep kept": "release",
     "ledger create new.db hospital --scenario x.toml": "release",

@@ -20,7 +20,7 @@ COMMANDS = {
         "--posterior must be a finite number, not 'half'; write 0.5, 1/2, 50% or 1e-6"
     ),
     "plan --posterior 0.6 --prior 0.1-0.5": (
-        "--prior is '0.1-0.5', which is not a number; write the range as 0.1..0.5"
+        "--prior must be a number, not '0.1-0.5'; write the range as 0.1..0.5"
     ),
     "plan --posterior 0.6 --prior 0.05..0.7": (
         "a posterior of 0.6 cannot be kept: someone may be 0.7 sure already; use a posterior above "

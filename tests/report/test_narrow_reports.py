@@ -1,6 +1,8 @@
-"""Reports on a phone: nothing is wider than the screen, whatever a report is about."""
+"""Reports on a phone, where nothing is wider than the screen, and on paper."""
 
 from __future__ import annotations
+
+import re
 
 import pytest
 
@@ -27,6 +29,7 @@ def report(tmp_path_factory):
         ]
     )
     save_report(f"Visits {LONG}", PLAN, made, folder / "out.html")
+    save_report("Visits", PLAN, made, folder / "officer.html", reader="officer")
     return folder / "out.html"
 
 
@@ -39,6 +42,15 @@ def test_a_report_is_no_wider_than_the_screen(browser, report, width):
     wide = page.evaluate(WIDE)
     context.close()
     assert wide <= width
+
+
+def test_the_pages_for_the_officer_are_two(browser, report):
+    page = browser.new_page()
+    page.goto(report.with_name("officer.html").as_uri())
+    printed = page.pdf(prefer_css_page_size=True)
+    page.close()
+    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", printed)) == 2
+    assert b"594.9" in printed or b"595" in printed  # A4
 
 
 def test_a_report_of_a_study_is_no_wider_than_the_screen(browser, run, tmp_path, monkeypatch):

@@ -148,6 +148,12 @@ def test_the_whole_round(server, hospital, tmp_path):
     report = server.post("/api/release/report", json=body).text
     assert "visits by ward" in report and "<script" not in report
     assert "http:" not in report.replace("http://www.w3.org", "") and "https:" not in report
+    short = server.post("/api/release/report", params={"reader": "officer"}, json=body).text
+    assert len(short) < len(report) / 2
+    other = server.post("/api/release/report", params={"reader": "nobody"}, json=body)
+    assert problem(other, 422, "reader")
+    about = body | {"scenario": body["scenario"] | {"about": {"decided_by": "the board"}}}
+    assert "the board" in server.post("/api/release/report", json=about).text
     assert problem(server.post("/api/release/csv", params={"answer": 9}, json=body), 422, "answer")
 
     toml = server.post("/api/scenario/toml", json=SCENARIO).text

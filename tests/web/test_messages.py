@@ -71,7 +71,6 @@ def test_a_body_that_is_none(still, content, headers):
         ("plan", {"target": GAMMA, "adversary": {"prior": []}}, "adversary.prior"),
         ("plan", {"target": GAMMA, "adversary": {"size-known": "yes"}}, "adversary.size-known"),
         ("plan", {"target": GAMMA, "adversary": {"linked": "x"}}, "adversary.linked"),
-        ("release", {"scenario": ONE}, "request"),
         ("release", {"request": "abcdefgh"}, "scenario"),
         ("release", {"scenario": ONE, "request": "short"}, "request"),
         ("release", {"scenario": ONE, "request": "a" * 81}, "request"),

@@ -6,13 +6,10 @@ Pictures are taken only where WHOSIN_SCREENSHOTS names a folder for them.
 from __future__ import annotations
 
 import json
-import os
 import re
 import tomllib
-from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import duckdb
 import pytest
@@ -20,40 +17,28 @@ from playwright.sync_api import Page, expect
 from pyarrow import parquet
 
 from web_faults import appears, waiting_scan, with_fault
+from web_page import (
+    ask,
+    choose,
+    declare_range,
+    declare_values,
+    edit,
+    go_to,
+    load,
+    load_file,
+    looks,
+    open_advanced,
+    open_loading,
+    release,
+    saved,
+    shoot,
+)
 from web_server import ONE, program, run_script, served
 from whosin.app.web.access import add_user
 from whosin.app.web.server import running
 from whosin.ledger import Ledger
 
 expect.set_options(timeout=120_000)  # a busy machine is no reason to fail
-SIZES = {"desktop": (1280, 860), "phone": (375, 812)}
-LOOKS = [("desktop", "light"), ("phone", "dark"), ("desktop", "dark"), ("phone", "light")]
-
-
-def open_advanced(page):
-    """By the keyboard: messages above come and go, and move what the mouse aims at."""
-    details = page.locator("details:has(#delta)")
-    details.locator("> summary").press("Enter")
-    expect(details).to_have_attribute("open", "")
-
-
-def looks(first: int = 0, count: int = 2) -> pytest.MarkDecorator:
-    """Widths and themes: some in `make test`, all where somebody asks for the pictures."""
-    order = LOOKS[first:] + LOOKS[:first]
-    later = () if os.environ.get("WHOSIN_SCREENSHOTS") else (pytest.mark.soak,)
-    listed = [*order[:count], *(pytest.param(*look, marks=later) for look in order[count:])]
-    return pytest.mark.parametrize(("size", "theme"), listed)
-
-
-@pytest.fixture(scope="module")
-def album():
-    """Where pictures go, if anywhere: taking them costs a third of the browser's time."""
-    given = os.environ.get("WHOSIN_SCREENSHOTS")
-    if not given:
-        return None
-    folder = Path(given)
-    folder.mkdir(parents=True, exist_ok=True)
-    return folder
 
 
 @pytest.fixture
@@ -61,114 +46,12 @@ def hospital(tmp_path):
     return served(tmp_path / "data")
 
 
-@pytest.fixture
-def serving():
-    """Starts servers that stop at the test's end, after its pages have closed."""
-    with ExitStack() as stack:
-        yield lambda settings: stack.enter_context(running(settings))
-
-
-@pytest.fixture(scope="module")
-def tabs():
-    """The tab of the last test, which the next one takes over: a new one takes seconds. Servers
-    have ports of their own, and so what a page stores is another page's."""
-    return []
-
-
-@pytest.fixture
-def opened(browser, serving, tabs):
-    """Opens pages; whatever the console complains about fails the test at its end."""
-    pages, complaints, heard = [], [], []
-
-    def listen(page: Any, event: str, hear: Callable[..., None]) -> None:
-        page.on(event, hear)
-        heard.append((page, event, hear))
-
-    def start(url: str, size: str = "desktop", theme: str = "light", quiet: bool = True) -> Page:
-        width, height = SIZES[size]
-        page = tabs.pop() if tabs else browser.new_context(reduced_motion="reduce").new_page()
-        pages.append(page)
-        page.set_viewport_size({"width": width, "height": height})
-        page.emulate_media(color_scheme=theme)
-        page.set_default_timeout(120_000)
-        if quiet:
-            error = lambda m: complaints.append(m.text) if m.type == "error" else None  # noqa: E731
-            listen(page, "console", error)
-        listen(page, "pageerror", lambda error: complaints.append(str(error)))
-        elsewhere = lambda request: not request.url.startswith((url, "blob:", "data:"))  # noqa: E731
-        listen(page, "request", lambda r: complaints.append(r.url) if elsewhere(r) else None)
-        page.goto(url)
-        return page
-
-    yield start
-    for page, event, hear in heard:
-        page.remove_listener(event, hear)
-    for page in pages:
-        if tabs or page.is_closed():
-            page.context.close()
-        else:
-            page.goto("about:blank")
-            page.context.clear_cookies()
-            tabs.append(page)
-    assert complaints == []
-
-
-def shoot(page: Page, album: Path | None, name: str) -> None:
-    if album is not None:
-        page.screenshot(path=album / f"{name}.png", full_page=True)
-    wide = page.evaluate("() => document.documentElement.scrollWidth")
-    size = page.viewport_size
-    assert size is not None and wide <= size["width"], f"{name} is wider than the screen"
-
-
-def load(page: Page, name: str = "hospital.toml") -> None:
-    page.get_by_text("Load a scenario").click()
-    page.get_by_label("From the served folder").select_option(name)
-    expect(page.locator("#total")).to_contain_text("In all ε")
-
-
-def load_file(page: Page, path: Path) -> None:
-    page.get_by_text("Load a scenario").click()
-    page.get_by_label("Or a file of yours").set_input_files(path)
-    expect(page.locator("#scenario-notes")).to_contain_text("Loaded.")
-
-
-def choose(page: Page, table: str, unit: str | None = None) -> None:
-    page.get_by_label("A table in the served folder").select_option(table)
-    expect(page.locator("#table")).to_be_visible()
-    if unit is not None:
-        page.get_by_label("Whose row is it?").select_option(unit)
-
-
-def declare_values(page: Page, column: str, values: str) -> None:
-    page.get_by_label(f"What {column} may hold").select_option("values")
-    page.get_by_label(f"values of {column}").fill(values)
-
-
-def declare_range(page: Page, column: str, lower: int, upper: int) -> None:
-    page.get_by_label(f"What {column} may hold").select_option("numbers")
-    page.get_by_label(f"lower end of {column}").fill(str(lower))
-    page.get_by_label(f"upper end of {column}").fill(str(upper))
-
-
-def ask(page: Page, kind: str) -> None:
-    page.get_by_label("Ask", exact=True).select_option(kind)
-    page.get_by_role("button", name="Add").click()
-
-
-def saved(page: Page, button: str, folder: Path) -> Path:
-    with page.expect_download() as waiting:
-        page.get_by_role("button", name=button).click()
-    path = folder / waiting.value.suggested_filename
-    waiting.value.save_as(path)
-    return path
-
-
 def test_the_whole_round(hospital, opened, serving, album, tmp_path):
     """From an adversary to files that make the same run again."""
     url = serving(hospital)
     page = opened(url)
     needs = page.locator(".needs")
+    go_to(page, "promise")
     expect(needs).to_contain_text("0.4054")
     page.get_by_label("at most, in per cent").first.fill("30")
     expect(page.locator("#prior-words")).to_contain_text("to 30% (thinks it possible)")
@@ -188,7 +71,7 @@ def test_the_whole_round(hospital, opened, serving, album, tmp_path):
     page.get_by_label("Rows of a person that count").fill("3")
     declare_values(page, "ward", "surgery, medicine, maternity, children")
     declare_range(page, "days", 0, 30)
-    page.get_by_role("button", name="Add").click()
+    ask(page)
     expect(page.locator("#cost-0")).to_contain_text("Costs ε = 1.253, expected error ± 0.6")
     ask(page, "rows")
     second = page.get_by_label("question 2", exact=True)
@@ -197,12 +80,12 @@ def test_the_whole_round(hospital, opened, serving, album, tmp_path):
     ask(page, "mean")
     expect(page.locator("#cost-2")).to_contain_text("Costs ε")
     expect(page.locator("#total")).to_contain_text("is new to the ledger")
+    go_to(page, "release")
     page.get_by_label("A title for the report").fill("Visits of 2025")
     shoot(page, album, "round-before")
-    page.get_by_role("button", name="Release").click()
+    release(page)
     results = page.locator("#results")
-    expect(results).to_be_focused()
-    expect(results.get_by_role("heading", name="Visits of 2025")).to_be_visible()
+    expect(page.get_by_role("heading", name="Visits of 2025")).to_be_focused()
     expect(results.locator("svg")).to_have_count(1)
     expect(page.locator("#release-card")).to_contain_text("What all answers together allow")
     shoot(page, album, "round-after")
@@ -225,11 +108,16 @@ def test_the_whole_round(hospital, opened, serving, album, tmp_path):
     page.get_by_role("button", name="History of hospital").click()
     expect(page.get_by_text("The chain of digests is whole.")).to_be_visible()
     shoot(page, album, "ledger-after")
-    page.get_by_role("link", name="Release").click()
+    page.goto(f"{url}/#release/data")
     load_file(page, toml)
     expect(page.locator("#query-1-name")).to_have_value("visits by ward")
-    expect(page.get_by_text("The ledger would refuse this")).to_be_visible()
-    expect(page.get_by_role("button", name="Release")).to_be_disabled()
+    go_to(page, "release")
+    page.get_by_role("button", name="Show the stored answers").click()
+    expect(results.locator("svg")).to_have_count(1)
+    go_to(page, "release")
+    page.get_by_label("Ask anew").check()
+    expect(page.locator("#go-hint")).to_contain_text("The ledger would refuse this")
+    expect(page.locator("#go")).to_be_disabled()
     with Ledger(hospital.ledger) as ledger:
         assert ledger.budget_state("hospital").debits == 3
 
@@ -239,6 +127,7 @@ def test_a_profile_is_edited_as_a_curve(hospital, opened, serving, album, tmp_pa
     """By mouse, by keys, in the table and as text; what is sent is what the plan reads."""
     page = opened(serving(hospital), size, theme, quiet=False)
     needs = page.locator(".needs")
+    go_to(page, "promise")
     page.get_by_label("at most, in per cent").first.fill("100")
     open_advanced(page)
     page.locator('[name="target"][value="profile"]').check()
@@ -283,51 +172,6 @@ def test_a_profile_is_edited_as_a_curve(hospital, opened, serving, album, tmp_pa
     shoot(page, album, f"rates-{size}-{theme}")
 
 
-def press_to(page: Page, target: str, most: int = 60) -> None:
-    """Tab until an element has the focus, which must then show."""
-    for _ in range(most):
-        page.keyboard.press("Tab")
-        focused = page.evaluate("() => document.activeElement.id")
-        outline = page.evaluate(
-            "() => { const at = document.activeElement; "
-            "const around = at.closest('.choices label') ?? at; "
-            "return at.matches('svg *') || getComputedStyle(around).outlineStyle !== 'none'; }"
-        )
-        assert outline, f"the focus on {focused} cannot be seen"
-        if focused == target:
-            return
-    raise AssertionError(f"{target} cannot be reached by Tab")
-
-
-def test_by_keyboard_alone(hospital, opened, serving):
-    url = serving(hospital)
-    page = opened(url)
-    expect(page.locator(".needs")).to_contain_text("0.4054")
-    keyboard = page.keyboard
-    press_to(page, "high")
-    for _ in range(20):
-        keyboard.press("ArrowLeft")
-    expect(page.locator("#high-text")).to_have_value("30")
-    expect(page.locator(".needs")).to_contain_text("1.252")
-    press_to(page, "source")
-    keyboard.type("hosp")
-    expect(page.locator("#table")).to_be_visible()
-    expect(page.locator("#privacy_unit")).to_have_value("")
-    press_to(page, "privacy_unit")
-    keyboard.type("pat")
-    expect(page.locator("#privacy_unit")).to_have_value("patient")
-    press_to(page, "add")
-    keyboard.press("Enter")
-    expect(page.locator("#query-0-name")).to_be_focused()
-    keyboard.type("patients")
-    expect(page.locator("#total")).to_contain_text("In all ε")
-    expect(page.locator("#go")).to_be_enabled()
-    press_to(page, "go")
-    keyboard.press("Enter")
-    expect(page.locator("#results")).to_be_focused()
-    expect(page.locator("#answers")).to_contain_text("patients")
-
-
 def kept(page: Page, folder: Path) -> dict[str, object]:
     """The scenario as the page saves it."""
     expect(page.get_by_role("button", name="Save the scenario")).to_be_enabled()
@@ -341,6 +185,7 @@ def test_every_adversary_and_target(hospital, opened, serving, album, tmp_path, 
     load(page)
     needs = page.locator("#needs-words")
     belief = page.locator('#belief-chart svg[aria-label^="Belief after"]')
+    go_to(page, "promise")
     page.get_by_label("Only about a few people").check()
     page.locator("#known").fill("3")
     expect(page.locator("#sizes")).to_have_attribute("disabled", "")
@@ -376,10 +221,8 @@ def test_every_adversary_and_target(hospital, opened, serving, album, tmp_path, 
     few.rename(tmp_path / "rho.toml")
 
     page.reload()
-    page.get_by_text("Load a scenario").click()
     for name in ("few", "nothing", "rho"):
-        page.get_by_label("Or a file of yours").set_input_files(tmp_path / f"{name}.toml")
-        expect(page.locator("#scenario-notes")).to_contain_text("Loaded.")
+        load_file(page, tmp_path / f"{name}.toml")
         if name == "few":
             expect(page.locator("#known")).to_have_value("3")
             expect(page.get_by_label("Only about a few people")).to_be_checked()
@@ -388,7 +231,7 @@ def test_every_adversary_and_target(hospital, opened, serving, album, tmp_path, 
             expect(page.locator("#gain-text")).to_have_value("20")
         else:
             expect(page.locator("#candidates")).to_have_value("25")
-            expect(page.locator("#rho")).to_be_visible()
+            expect(page.locator("#target-rho")).not_to_have_attribute("hidden", "")
         again = kept(page, tmp_path)
         assert again == tomllib.loads((tmp_path / f"{name}.toml").read_text(encoding="utf-8"))
 
@@ -464,9 +307,10 @@ def test_further_tables_and_features(hospital, opened, serving, album, tmp_path,
     given = tmp_path / "related.toml"
     given.write_text(RELATED, encoding="utf-8")
     page = opened(serving(hospital), size, theme, quiet=False)
-    page.get_by_label("Or a file of yours").set_input_files(given)
+    load_file(page, given)
     expect(page.locator("#related")).to_contain_text("people.csv, the same people, at most 1 row")
     expect(page.locator("#related")).to_contain_text("stays: count where days > 1")
+    edit(page, "region")
     expect(page.get_by_label("values of region")).to_have_value("wards.region")
     expect(page.locator("#cost-0")).to_contain_text("Costs")
     again = kept(page, tmp_path)
@@ -474,6 +318,7 @@ def test_further_tables_and_features(hospital, opened, serving, album, tmp_path,
     for key in ("tables", "features", "queries"):
         assert again[key] == said[key]
     assert again["domains"]["region"] == "wards.region"
+    go_to(page, "questions")
     page.get_by_text("Ask in SQL").click()
     joined = "SELECT sex, COUNT(DISTINCT patient) FROM hospital JOIN people USING (patient)"
     joined += " WHERE age >= 65 GROUP BY 1"
@@ -487,7 +332,7 @@ def test_further_tables_and_features(hospital, opened, serving, album, tmp_path,
     third = page.get_by_label("question 3", exact=True)
     expect(third.get_by_label("Only rows where")).to_have_value(re.compile("age >= 65"))
     shoot(page, album, f"related-before-{size}-{theme}")
-    page.get_by_role("button", name="Release").click()
+    release(page)
     expect(page.locator("#answers")).to_contain_text("north")
     shoot(page, album, f"related-after-{size}-{theme}")
 
@@ -505,20 +350,23 @@ def test_a_synthetic_table(hospital, opened, serving, album, tmp_path, size, the
     question.get_by_label("ward").check()
     message = page.locator('[data-error="queries.0"]')
     expect(message).to_contain_text("shows the size of the data")
+    go_to(page, "promise")
     page.get_by_label("Yes, the exact number").check()
     expect(message).to_be_empty()
     expect(page.locator("#cost-0")).to_contain_text("over 5 cells")
+    go_to(page, "questions")
     question.get_by_label("Name of the file").fill("../copy.parquet")
     expect(page.locator('[data-error="queries.0.path"]')).to_contain_text("a plain file name")
     question.get_by_label("Name of the file").fill("copy.parquet")
     expect(page.locator("#cost-0")).to_contain_text("over 5 cells")
     shoot(page, album, f"synthetic-before-{size}-{theme}")
-    page.get_by_role("button", name="Release").click()
+    release(page)
     expect(page.locator("#answers")).to_contain_text("copy.parquet")
     shoot(page, album, f"synthetic-after-{size}-{theme}")
     copy = saved(page, "Download copy.parquet", tmp_path)
     assert parquet.read_table(copy).num_rows == 400
     assert kept(page, tmp_path)["queries"][0]["columns"] == ["ward"]
+    go_to(page, "questions")
     question.get_by_label("How it is made").select_option("marginals")
     expect(question.get_by_label("How it is made")).to_be_focused()
     question.get_by_text("More about this question").click()
@@ -536,11 +384,12 @@ def test_every_view(hospital, opened, serving, album, size, theme):
     most could go wrong; other tests go through every view on a light desktop."""
     url = serving(hospital)
     page = opened(url, size, theme)
+    go_to(page, "promise")
     expect(page.locator("#belief-chart svg").first).to_be_visible()
     shoot(page, album, f"start-{size}-{theme}")
     load(page)
     shoot(page, album, f"loaded-{size}-{theme}")
-    page.get_by_role("button", name="Release").click()
+    release(page)
     expect(page.locator("#answers svg")).to_have_count(2)
     shoot(page, album, f"released-{size}-{theme}")
     page.goto(f"{url}/#rules")
@@ -583,6 +432,7 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     url = serving(hospital)
     page = opened(url, quiet=False)
     message = lambda field: page.locator(f'[data-error="{field}"]')  # noqa: E731
+    go_to(page, "promise")
     page.locator("#high-text").fill("seventy")
     expect(message("adversary.prior")).to_contain_text("must be a finite number")
     expect(page.locator("#high-text")).to_have_attribute("aria-invalid", "true")
@@ -613,14 +463,17 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     page.locator("#delta").fill("")
 
     load(page)
+    go_to(page, "questions")
     page.locator("#query-2-where").fill("agee >= 40")
     expect(message("queries.2.where")).to_contain_text("did you mean 'age'")
     page.locator("#query-2-where").fill("age >= 40")
     expect(message("queries.2.where")).to_be_empty()
+    go_to(page, "price")
     page.locator("#budget summary").click()
     page.get_by_label("Noise").select_option("gaussian")
     expect(message("budget.noise")).to_contain_text("needs a plan with a delta")
     page.get_by_label("Noise").select_option("laplace")
+    edit(page, "days")
     page.get_by_label("upper end of days").fill("much")
     expect(message("domains.days")).to_contain_text("finite number")
     page.get_by_label("upper end of days").fill("30")
@@ -631,6 +484,7 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
 
     lie = tmp_path / "lie.parquet"
     lie.write_text("who,age\nann,3\n", encoding="utf-8")
+    go_to(page, "data")
     page.get_by_label("Or bring one").set_input_files(lie)
     expect(message("name")).to_contain_text("lie.parquet")
     truth = tmp_path / "truth.csv"
@@ -638,9 +492,10 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     page.get_by_label("Or bring one").set_input_files(truth)
     expect(page.locator("#upload-status")).to_contain_text("truth.csv is in the served folder")
     expect(page.locator("#privacy_unit")).to_have_value("")
-    expect(page.locator("#ask-hint")).to_have_text("Say in step 3 whose row it is.")
+    expect(page.locator("#ask-hint")).to_have_text("Say under People whose row it is.")
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("[target]\nspeed = 1\n", encoding="utf-8")
+    open_loading(page)
     page.get_by_label("Or a file of yours").set_input_files(wrong)
     expect(message("scenario")).to_contain_text("speed")
 
@@ -667,13 +522,14 @@ def test_a_tab_closed_in_the_middle_goes_on_later(hospital, opened, serving, mon
     page = opened(url)
     load(page)
     with_fault(monkeypatch, waiting_scan, str(hospital.folder))
-    page.get_by_role("button", name="Release").click()
+    release(page)
     assert appears(hospital.folder / "scanning")
     context = page.context
     page.close()
     (hospital.folder / "go-on").touch()
     page = context.new_page()
     page.goto(url)
+    go_to(page, "release")
     expect(page.locator("#pending")).to_contain_text("was under way")
     page.get_by_role("button", name="Continue it").click()
     expect(page.locator("#answers .answer")).to_have_count(4)
@@ -688,6 +544,7 @@ def test_the_server_stops_while_the_page_is_open(hospital, opened, album):
     with running(hospital) as url:
         page = opened(url, quiet=False)
         load(page)
+        go_to(page, "promise")
         page.context.set_offline(True)
         page.locator("#high-text").fill("30")
         expect(page.locator("#offline")).to_be_visible()
@@ -703,7 +560,7 @@ def test_the_server_stops_while_the_page_is_open(hospital, opened, album):
 
 
 def test_the_budget_goes_while_the_page_is_open(hospital, opened, serving):
-    """The price was fine; the ledger decides."""
+    """The price was fine a moment ago."""
     url = serving(hospital)
     page = opened(url, quiet=False)
     load(page)
@@ -711,8 +568,10 @@ def test_the_budget_goes_while_the_page_is_open(hospital, opened, serving):
         every = other.get("/api/scenario", params={"file": "hospital.toml"}).json()["scenario"]
         made = other.post("/api/release", json={"scenario": every, "request": "another-one"})
         assert made.status_code == 200
-    page.get_by_role("button", name="Release").click()
-    expect(page.get_by_role("alert").filter(has_text="left of ε").first).to_be_visible()
+    go_to(page, "release")
+    page.locator("#go").click()  # it asks for the price once more
+    expect(page.locator("#go-hint")).to_contain_text("The ledger would refuse this")
+    expect(page.locator("#ask")).to_be_hidden()
     expect(page.locator("#results")).to_be_hidden()
     expect(page.locator("#pending")).to_be_hidden()
     with Ledger(hospital.ledger) as ledger:
@@ -748,7 +607,7 @@ def test_a_shared_server_asks_who_is_there(hospital, opened, serving, album):
             page.context.clear_cookies()
             page.reload()
     load(page)
-    page.get_by_role("button", name="Release").click()
+    release(page)
     expect(page.locator("#answers .answer")).to_have_count(4)
     with program(url, Authorization=f"Bearer {tokens['Chief']}") as client:
         rows = client.get("/api/ledger/history", params={"dataset": "hospital"}).json()
@@ -763,7 +622,7 @@ def test_whose_row_it_is_must_be_chosen(hospital, opened, serving, album, tmp_pa
     choose(page, "people.csv")
     expect(page.get_by_label("Whose row is it?")).to_have_value("")
     expect(page.locator("#privacy_unit-note")).to_contain_text("Choose the column")
-    expect(page.locator("#add-query")).to_be_hidden()
+    expect(page.locator("#add-query")).to_have_attribute("hidden", "")
     expect(page.locator("#columns")).to_be_hidden()
     shoot(page, album, "privacy-unit-not-chosen")
     page.get_by_label("Whose row is it?").select_option("each row is one person")
@@ -771,18 +630,18 @@ def test_whose_row_it_is_must_be_chosen(hospital, opened, serving, album, tmp_pa
     expect(page.locator("#max_rows_per_group")).to_be_disabled()
     declare_values(page, "sex", "f, m")
     expect(page.get_by_text("the same in all rows of a person")).to_have_count(0)
-    page.get_by_role("button", name="Add").click()
+    ask(page)
     page.get_by_label("question 1", exact=True).get_by_label("sex").check()
     expect(page.locator("#total")).to_contain_text("In all ε")
     expect(page.locator("#cautions-0")).to_be_empty()
     found = kept(page, tmp_path)
     assert found["table"] == {"source": "people.csv", "privacy_unit": "row"}
-    page.get_by_role("button", name="Release").click()
+    release(page)
     expect(page.locator("#answers")).to_contain_text("Privacy unit: each row")
     shoot(page, album, "privacy-unit-row")
     page.reload()
     load_file(page, tmp_path / "scenario.toml")
-    expect(page.get_by_label("Whose row is it?")).to_have_value("row")
+    expect(page.locator("#privacy_unit")).to_have_value("row")
     assert kept(page, tmp_path) == found
 
 
@@ -792,21 +651,23 @@ def test_dates_and_what_is_derived_from_them(hospital, opened, serving, tmp_path
     (hospital.folder / "seen.csv").write_text(rows, encoding="utf-8")
     page = opened(serving(hospital), quiet=False)
     choose(page, "seen.csv", "who")
+    edit(page, "seen")
     page.get_by_label("What seen may hold").select_option("dates in a range")
     page.get_by_label("first day of seen").fill("2024-01-01")
     page.get_by_label("last day of seen").fill("2025-12-31")
     page.get_by_label("Other values in seen").select_option("do not count")
-    page.get_by_label("seen is the same in all rows of a person").check()
-    page.get_by_role("button", name="Add").click()
+    page.get_by_label("seen: the same in all rows of a person").check()
+    ask(page)
     page.get_by_label("question 1", exact=True).get_by_label("year(seen)").check()
     expect(page.locator("#total")).to_contain_text("In all ε")
     found = kept(page, tmp_path)
     wanted = {"lower": "2024-01-01", "upper": "2025-12-31", "constant": True, "outside": "drop"}
     assert found["domains"]["seen"] == wanted and found["queries"][0]["by"] == ["year(seen)"]
-    page.get_by_role("button", name="Release").click()
+    release(page)
     expect(page.locator("#answers")).to_contain_text("rows whose year(seen) was not declared")
     page.reload()
     load_file(page, tmp_path / "scenario.toml")
+    edit(page, "seen")
     expect(page.get_by_label("first day of seen")).to_have_value("2024-01-01")
     assert kept(page, tmp_path) == found
 
@@ -818,15 +679,14 @@ def test_answers_say_years_and_other_values_as_everywhere(hospital, opened, serv
     page = opened(serving(hospital), quiet=False)
     choose(page, "years.csv", "who")
     for name, values in (("year", "2024, 2025"), ("kind", "other, x")):
-        page.get_by_label(f"What {name} may hold").select_option("values")
-        page.get_by_label(f"values of {name}").fill(values)
-    page.get_by_role("button", name="Add").click()
+        declare_values(page, name, values)
+    ask(page)
     first = page.get_by_label("question 1", exact=True)
     first.get_by_label("year").check()
     first.get_by_label("kind").check()
     with page.expect_response(lambda said: "asked" in (said.request.post_data or "")):
         first.get_by_label("Call it").fill("asked")  # no button works before the price is there
-    page.get_by_role("button", name="Release").click()
+    release(page)
     answers = page.locator("#answers")
     expect(answers).to_contain_text('values of year that were not declared are in "other"')
     expect(answers).to_contain_text('values of kind that were not declared are in "other_"')
@@ -858,6 +718,7 @@ def test_levels_and_sums_of_cells(hospital, opened, serving, tmp_path):
     card.get_by_text("More about this question").click()
     card.get_by_label("Ranges, for ranges").fill("age: 0..65, 18..120")
     expect(page.locator("#columns")).to_contain_text("a parent for every value, not none for")
+    edit(page, "town")
     page.get_by_label("parents of town").fill("canton: BE = Bern, Biel; GE = Genf")
     expect(page.locator("#total")).to_contain_text("In all ε")
     found = kept(page, tmp_path)
@@ -866,10 +727,11 @@ def test_levels_and_sums_of_cells(hospital, opened, serving, tmp_path):
     (query,) = found["queries"]
     assert query["columns"] == ["canton", "cumulative(age)", "ranges(age)"]
     assert query["ranges"] == {"age": [[0, 65], [18, 120]]}
-    page.get_by_role("button", name="Release").click()
+    release(page)
     expect(page.locator("#answers")).to_contain_text("canton, cumulative(age)")
     page.reload()
     load_file(page, tmp_path / "scenario.toml")
+    edit(page, "town")
     expect(page.get_by_label("parents of town")).to_have_value("canton: BE = Bern, Biel; GE = Genf")
     assert kept(page, tmp_path) == found
 
@@ -880,12 +742,11 @@ def test_a_column_called_row_is_a_column(hospital, opened, serving, tmp_path):
     for label, spelled in (("row", "column:row"), ("each row is one person", "each row")):
         choose(page, "hospital.parquet")
         choose(page, "odd.csv", label)
-        page.get_by_role("button", name="Add").click()
+        ask(page)
         expect(page.locator("#total")).to_contain_text("In all ε")
         assert kept(page, tmp_path)["table"]["privacy_unit"] == spelled
         load_file(page, tmp_path / "scenario.toml")
-        expect(page.get_by_label("Whose row is it?")).to_have_value(spelled)
-        page.get_by_text("Load a scenario").click()
+        expect(page.locator("#privacy_unit")).to_have_value(spelled)
 
 
 @looks(first=1, count=1)
@@ -901,12 +762,13 @@ def test_defaults_that_nobody_chose_are_warned_of(
     expect(cautions).to_contain_text("A person counts in one group only, though ward may differ")
     expect(cautions).to_contain_text("Only one row of a person counts")
     shoot(page, album, f"cautions-{size}-{theme}")
+    go_to(page, "people")
     page.get_by_text("Look at the rows, as their curator").click()
     page.get_by_role("button", name="Look", exact=True).click()
     expect(page.locator("#look")).to_contain_text("not for publication")
     expect(page.locator("#look")).to_contain_text("the most rows of one person")
     shoot(page, album, f"look-{size}-{theme}")
-    page.get_by_label("ward is the same in all rows of a person").check()
+    page.get_by_label("ward: the same in all rows of a person").check()
     expect(cautions).not_to_contain_text("one group only")
     page.get_by_label("Rows of a person that count").fill("1")
     expect(cautions).to_be_empty()
@@ -921,12 +783,13 @@ def test_defaults_that_nobody_chose_are_warned_of(
     page.get_by_label("question 2", exact=True).get_by_label("how many").fill("2")
     expect(page.locator("#cost-1")).to_contain_text("With 95% probability no value that is left")
     page.get_by_role("button", name="Remove question 2").click()
+    edit(page, "ward")
     page.get_by_label("Other values in ward").select_option("do not count")
     found = kept(page, tmp_path)
     assert found["domains"]["ward"]["constant"] is True
     assert found["domains"]["ward"]["outside"] == "drop"
     assert found["table"]["max_rows_per_group"] == 1 and "max_groups" not in found["table"]
-    page.get_by_role("button", name="Release").click()
+    release(page)
     said = "at most 1 row per person and group counts; at most 1 group per person counts"
     expect(page.locator("#answers")).to_contain_text(said)
     expect(page.locator("#answers")).to_contain_text(
@@ -943,6 +806,7 @@ def test_a_table_that_cannot_be_opened_says_why(hospital, opened, serving, album
     message = page.locator('[data-error="table.source"]')
     expect(message).to_contain_text("Columns 2 and 3")
     expect(page.locator("#ask-hint")).to_contain_text("cannot be opened")
+    go_to(page, "release")
     page.get_by_label("A title for the report").fill("Another")  # asks for the price again
     page.wait_for_timeout(600)
     expect(message).to_contain_text("Columns 2 and 3")
@@ -954,18 +818,18 @@ def test_a_table_that_cannot_be_opened_says_why(hospital, opened, serving, album
 def test_an_unfinished_question_is_not_in_the_cost(hospital, opened, serving, album, tmp_path):
     page = opened(serving(hospital), quiet=False)
     choose(page, "hospital.parquet", "patient")
-    page.get_by_role("button", name="Add").click()
+    ask(page)
     expect(page.locator("#total")).to_contain_text("In all ε = 0.4055")
     ask(page, "mean")
     expect(page.locator("#cost-1")).to_contain_text("Not finished, and not in the cost")
-    expect(page.locator("#cost-1")).to_contain_text("declare a column of numbers in step 3")
+    expect(page.locator("#cost-1")).to_contain_text("declare a column of numbers under People")
     expect(page.locator("#total")).to_contain_text("In all ε = 0.4055")
     expect(page.locator("#total")).to_contain_text("One question is not finished")
     expect(page.locator("#go")).to_be_disabled()
     shoot(page, album, "unfinished")
-    page.get_by_label("What days may hold").select_option("numbers")
+    edit(page, "days")
     page.get_by_label("lower end of days").fill("0")
-    expect(page.locator("#cost-1")).to_contain_text("say in step 3 what days may hold")
+    expect(page.locator("#cost-1")).to_contain_text("say under People what days may hold")
     page.get_by_label("upper end of days").fill("30")
     expect(page.locator("#cost-1")).to_contain_text("Costs ε")
     expect(page.locator("#total")).not_to_contain_text("not finished")
@@ -999,6 +863,7 @@ def many_tables(page: Page, album: Path | None, folder: Path) -> None:
     question.get_by_label("Only these tables").fill("ward; ward, age; total")
     question.get_by_label("What to make small").select_option("worst")
     expect(page.locator("#estimate-0")).to_contain_text("3 tables: the standard error of a cell")
+    go_to(page, "price")
     page.locator("#estimate-0 summary").click()
     estimate = page.locator("#estimate-0 tbody tr")
     expect(page.get_by_label("how exact each table will be").locator("tbody tr")).to_have_count(3)
@@ -1007,7 +872,7 @@ def many_tables(page: Page, album: Path | None, folder: Path) -> None:
     shoot(page, album, "tables-before")
     asked = cast("list[dict[str, object]]", kept(page, folder)["queries"])
     assert asked[0]["sets"] == [["ward"], ["ward", "age"], []] and asked[0]["goal"] == "worst"
-    page.get_by_role("button", name="Release").click()
+    release(page)
     answer = page.locator("#answers .answer")
     expect(answer).to_contain_text("The totals agree: each of the 3 tables adds up to")
     expect(answer.locator("details[open]")).to_have_count(3)

@@ -56,7 +56,7 @@ def server(hospital):
 
 
 def about(scenario: dict[str, Any], table: str) -> dict[str, Any]:
-    return scenario | {"table": {**scenario["table"], "source": table}}
+    return scenario | {"table": {**scenario["table"], "source": table}, "new_people": True}
 
 
 def problem(answer: httpx.Response, status: int) -> str:

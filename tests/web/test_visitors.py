@@ -76,7 +76,8 @@ def test_a_registered_table_of_a_database_is_seen(shared):
         made.execute("UPDATE stays SET days = 1")  # other rows than the hospital's
         made.execute("CREATE TABLE others AS FROM stays LIMIT 3")
     table = SCENARIO["table"] | {"source": "clinic.duckdb::stays"}
-    body = {"scenario": SOME | {"table": table}, "request": "of-a-database"}
+    other = SOME | {"table": table, "new_people": True}
+    body = {"scenario": other, "request": "of-a-database"}
     assert seen(ask, "Ann") == ["hospital.parquet"]
     assert ask("Cyd", "POST", "/api/release", json=body).status_code == 200
     assert seen(ask, "Ann") == ["hospital.parquet", "clinic.duckdb::stays"]
@@ -131,7 +132,7 @@ def test_users_ask_what_was_decided_and_see_their_own_entries(shared):
         problem(ask("Bob", "POST", "/api/release", json=body), 409)
     assert "about 'ward'" in ask("Bob", "POST", "/api/estimate", json=wards).json()["refusal"]
     shutil.copy(settings.folder / "hospital.parquet", settings.folder / "january.parquet")
-    copy = SOME | {"table": SOME["table"] | {"source": "january.parquet"}}
+    copy = SOME | {"table": SOME["table"] | {"source": "january.parquet"}, "new_people": True}
     second = ask("Cyd", "POST", "/api/release", json={"scenario": copy, "request": "a-second"})
     assert "are those of dataset" in problem(second, 409)
     remove_user(settings.users, "Cyd")

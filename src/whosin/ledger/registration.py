@@ -70,9 +70,10 @@ class Registration:
             object.__setattr__(self, name, encoding.plain_copy(getattr(self, name), name))
 
     def about(self, columns: frozenset[str], universe: str | None = None) -> Registration:
-        """The same for one question: with the domains of its columns only."""
+        """The same for one question: with the domains of its columns only, and nothing that is said
+        of the dataset as a whole."""
         used = {name: self.domains[name] for name in self.domains if name in columns}
-        return replace(self, domains=used, universe=universe)
+        return replace(self, domains=used, universe=universe, apart_from={})
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the fingerprints are not sealed."""

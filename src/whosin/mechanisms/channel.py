@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whosin.documents import MAX_SPELLED_ENTRIES, Spelled, check_keys, read_json
-from whosin.errors import InvalidInput, Unsupported, invalid_value, shorten, spell, spell_excess
+from whosin.errors import InvalidInput, Unsupported, invalid_value, shorten, spell_excess
 from whosin.exact import Array, flint_array, is_exact, rational
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.count_table import CountTable
@@ -69,7 +69,7 @@ def _read_entries(probabilities: object, rows: int, why: str) -> tuple[Array, Ar
         raise invalid_value("probabilities", accepted, f"an array of shape {array.shape}")
     if array.shape[0] != rows:
         wanted = f"{rows} ({why})" if rows < MAX_WRITTEN_WORLDS else why
-        raise invalid_value("number of rows", wanted, spell(array.shape[0]))
+        raise invalid_value("number of rows", wanted, array.shape[0])
     if array.dtype.kind == "f":
         doubles = np.ascontiguousarray(array, dtype=np.float64)
         # What is possible stays possible: extended floats reach further down.

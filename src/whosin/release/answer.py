@@ -269,11 +269,12 @@ class Answer(Displayed):
 
 @dataclass(frozen=True)
 class Release(Displayed):
-    """A batch of answers, and where the dataset stands after it."""
+    """A batch of answers, and where the dataset stands after it; `when` it was paid for."""
 
     request: str
     answers: tuple[Answer, ...]
     budget_state: BudgetState
+    when: str = ""
 
     def __iter__(self) -> Any:
         return iter(self.answers)
@@ -293,6 +294,7 @@ class Release(Displayed):
         """Return the fields as plain data for JSON."""
         return {
             "request": self.request,
+            "when": self.when,
             "answers": [answer.to_dict() for answer in self.answers],
             "budget_state": self.budget_state.to_dict(),
         }

@@ -79,6 +79,13 @@ DRAFT_BEGINNING = """\
 
 {title}
 
+[about]  # who answers for the release; the report prints it, and whosin evidence asks for it
+# controller = "…"
+# contact = "…"
+# period = "…"          # from when the data are
+# decided_by = "…"      # who chose [adversary] and [target], and why:
+# reasons = "…"
+
 [adversary]  # who may be looking, and how sure they may be already that someone is in
 # prior = "0.05..0.5"   # DECIDE: between 5% and 50% sure, whatever else they know
 
@@ -131,7 +138,8 @@ def draft_scenario(
         if privacy_unit not in (None, "row", *names):
             raise UnknownName("privacy_unit", str(privacy_unit), ("row", *names))
         known = {} if dictionary is None else read_dictionary(dictionary, names)
-        columns = _describe_columns(engine, data, known, privacy_unit, from_rows)
+        asked = [name for name in names if name != privacy_unit]
+        columns = draft_columns(engine, data, asked, known, from_rows=from_rows)
     title = Path(source.partition("::")[2] or source).name.partition(".")[0]
     return "\n".join(_scenario_lines(title, shown or source, privacy_unit, names, columns))
 
@@ -206,25 +214,33 @@ def _spell_value(text: str) -> int | float | str:
     return float(text) if NUMBER_PATTERN.fullmatch(text) else text
 
 
-def _describe_columns(
+def draft_columns(
     engine: DuckDB,
     data: Any,
+    names: Sequence[str],
     known: Mapping[str, ColumnDraft],
-    privacy_unit: str | None,
-    from_rows: bool,
+    *,
+    from_rows: bool = False,
+    look: bool = True,
 ) -> list[ColumnDraft]:
+    """What a draft says of columns of a table.
+
+    Args:
+        known: what a data dictionary says of them.
+        from_rows: declare what the rows hold, for columns of which nothing else is known.
+        look: guess the kinds of texts from the first rows; otherwise no row is read.
+    """
     result = []
     first = None
-    for name, kind in data.schema().items():
-        if name == privacy_unit:
-            continue
-        draft = known.get(name, ColumnDraft(name, ""))
+    for name in names:
+        kind, draft = data.schema()[name], known.get(name, ColumnDraft(name, ""))
         if draft.domain is None:
+            seen = "text"
             if kind.is_numeric() or kind.is_boolean() or is_dated(kind):
                 seen = "dates" if is_dated(kind) else "numbers" if kind.is_numeric() else "values"
-            else:  # text, which may hold anything
+            elif look:  # text, which may hold anything
                 first = engine.run(data.limit(GUESS_ROWS)) if first is None else first
-                seen = _guess_kind([v for v in first.column(name).to_pylist() if v])
+                seen = _guess_kind([str(v) for v in first.column(name).to_pylist() if v])
             draft = replace(draft, kind=seen)
         if from_rows and draft.domain is None:
             draft = _domain_from_rows(engine, data, draft)

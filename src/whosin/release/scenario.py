@@ -29,19 +29,25 @@ from whosin.errors import (
     shorten,
 )
 from whosin.extras import require_extras
-from whosin.ledger import Ledger
+from whosin.ledger import BudgetState, Ledger
 from whosin.release.answer import Release
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.contribution_bounds import ContributionPolicy
 from whosin.release.cost import CostEstimate
-from whosin.release.domains import read_domain
+from whosin.release.domains import FROM_ROWS, read_domain
 from whosin.release.engines import ENGINE_KINDS, DuckDB, Engine
 from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
 from whosin.release.queries import QUERIES, Count, Query, read_query
 from whosin.release.queries.base import scenario_keys
 from whosin.release.session import Session, Watch, name_request
 from whosin.release.table import Table, register_table
-from whosin.scenario_model import BudgetSection, ScenarioModel, TableSection
+from whosin.scenario_model import (
+    ABOUT_UNSAID,
+    AboutSection,
+    BudgetSection,
+    ScenarioModel,
+    TableSection,
+)
 
 if TYPE_CHECKING:
     from whosin.release.features import Feature
@@ -163,7 +169,18 @@ class Scenario:
     budget: Mapping[str, Any]
     tables: tuple[Further, ...] = ()
     features: tuple[Feature, ...] = ()
+    about: AboutSection = ABOUT_UNSAID
     text: ScenarioText | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def looked_up(self) -> tuple[str, ...]:
+        """The columns whose domains were chosen by looking at the rows."""
+        return tuple(
+            column
+            for column, domain in self.domains.items()
+            if (isinstance(domain, Mapping) and domain.get(FROM_ROWS) is True)
+            or getattr(domain, FROM_ROWS, False)
+        )
 
     def open_table(self) -> Table:
         """The table on its engine; only the schema is read."""
@@ -331,9 +348,22 @@ class Scenario:
                 amend=amend,
                 copies="warn" if new_people is None else "refuse",
                 new_people=new_people,
-                batch=None if again else self._batch_data(),
+                batch=None if again else self.batch_data(),
                 queries=self.queries,
             )
+
+    def read_budget_state(self, ledger: object = None) -> BudgetState | None:
+        """Where the dataset stands in its ledger or another one, which is not made; None where it
+        has no budget yet."""
+        url = ledger if ledger is not None else self.ledger
+        if "://" not in str(url) and not Path(str(url)).exists():
+            return None
+        name = self.dataset or self.open_table().name
+        try:
+            with Ledger(url, create=False) as opened:
+                return opened.budget_state(name) if name in opened.datasets() else None
+        except EmptyLedger:
+            return None
 
     def was_asked(
         self, ledger: object = None, request: str | None = None, *, amend: bool = False
@@ -358,13 +388,13 @@ class Scenario:
                     if registered is None or registered.difference(asked) is not None:
                         return False
                 if request is None:
-                    request = name_request(opened, name, self.plan, self._batch_data())
+                    request = name_request(opened, name, self.plan, self.batch_data())
                 return bool(opened.requests(name, f"{request}/"))
         except EmptyLedger:
             return False
 
-    def _batch_data(self) -> dict[str, Any]:
-        """What is asked, as plain data."""
+    def batch_data(self) -> dict[str, Any]:
+        """What is asked, as plain data, which `name_request` names."""
         budget = {key: str(value) for key, value in self.budget.items()}
         return {"queries": [scenario_keys(query) for query in self.queries], "budget": budget}
 
@@ -461,6 +491,7 @@ def read_scenario(
         model.budget.given,
         tables,
         features,
+        model.about,
         text,
     )
     if mistakes.found:

@@ -223,7 +223,8 @@ class Session:
         answers = tuple(next(found[id(estimate.paid)]) for estimate in estimates)
         self._close_batch()
         try:
-            return Release(self.request, answers, self.budget_state)
+            when = max((str(debit.body.get("when", "")) for debit in debits), default="")
+            return Release(self.request, answers, self.budget_state, when)
         except BaseException as error:
             raise add_note(error, describe_unanswered(self.request)) from None
 

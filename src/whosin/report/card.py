@@ -284,16 +284,24 @@ def _fallback_lines(plan: Plan) -> list[str]:
     return lines
 
 
-def plan_curves(plan: Plan) -> list[Curve]:
-    """Posterior against prior under this plan, under plain DP, and without protection."""
-    ratio = plan.target.ratio(*plan.beliefs)  # may be beyond any float
-    name = "with this plan"
+def promised_ratio(plan: Plan) -> Number:
+    """The likelihood ratio between in and not in that a plan's adversaries are held to, but for
+    `Plan.failure` where it has a δ; it may be beyond any float."""
+    ratio = plan.target.ratio(*plan.beliefs)
     if is_dp(plan) and plan.target.averages:
         ratio = exp_up(plan.epsilon)
-        name = "as a ledger spends it"  # noise for one answer uses more than this ε and δ
     if is_dp(plan):  # F9 at the one point that is known: δ(ε)/(1 − e^ε/g)
-        name = f"{name}, but for a probability of {format_general(float(plan.failure))}"
         ratio = ratio / (1 - 1 / FAILURE_FACTOR)
+    return ratio
+
+
+def plan_curves(plan: Plan) -> list[Curve]:
+    """Posterior against prior under this plan, under plain DP, and without protection."""
+    ratio, name = promised_ratio(plan), "with this plan"
+    if is_dp(plan) and plan.target.averages:
+        name = "as a ledger spends it"  # noise for one answer uses more than this ε and δ
+    if is_dp(plan):
+        name = f"{name}, but for a probability of {format_general(float(plan.failure))}"
     result: list[Curve] = [("●", name, lambda p: _posterior_belief(ratio, p))]
     if plan.baseline_epsilon is not None and not math.isclose(
         plan.baseline_epsilon, log_up(ratio), rel_tol=1e-9

@@ -149,12 +149,14 @@ class TextSection:
     Attributes:
         aside: a few words beside the heading.
         level: 2 for a chapter, 3 for a section of one.
+        new_page: whether it begins a page where it is printed.
     """
 
     heading: str
     parts: tuple[Part, ...]
     aside: str = ""
     level: int = 3
+    new_page: bool = False
 
 
 @dataclass(frozen=True)
@@ -165,10 +167,16 @@ class Document:
     sections: tuple[TextSection, ...]
 
 
-def make_section(heading: str, *parts: Part | str, aside: str = "", level: int = 3) -> TextSection:
+def make_section(
+    heading: str,
+    *parts: Part | str,
+    aside: str = "",
+    level: int = 3,
+    new_page: bool = False,
+) -> TextSection:
     """A section; texts are its paragraphs."""
     made = tuple(Paragraph(part) if isinstance(part, str) else part for part in parts)
-    return TextSection(heading, made, aside, level)
+    return TextSection(heading, made, aside, level, new_page)
 
 
 def make_document(title: str, *parts: Part | str) -> Document:

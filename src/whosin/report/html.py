@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import cache, singledispatch
 from html import escape
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -30,6 +30,9 @@ from whosin.release import Answer, Release
 from whosin.report import card, levels, releases, table_views
 from whosin.report.document import Chart, Document, Strong
 from whosin.report.numbers import format_count, format_fixed, format_plural
+
+if TYPE_CHECKING:
+    from whosin.release.scenario import Scenario
 
 MAX_PAGE_ROWS = 200
 MAX_INSIDE_BYTES = 1_500_000
@@ -158,14 +161,29 @@ def check_path(path: Path | None) -> None:
         check_writable(path, "--report", (".html", ".htm"))
 
 
-def release_report(title: str, plan: Plan, release: Release) -> str:
+def release_report(
+    title: str,
+    plan: Plan,
+    release: Release,
+    scenario: Scenario | None = None,
+    reader: str | None = None,
+) -> str:
+    """The page of a release; see `releases.describe_report`."""
     require_extras("charts")
-    return render_page(releases.describe_report(title, plan, release))
+    return render_page(releases.describe_report(title, plan, release, scenario, reader))
 
 
-def save_report(title: str, plan: Plan, release: Release, path: Path) -> None:
+def save_report(
+    title: str,
+    plan: Plan,
+    release: Release,
+    path: Path,
+    scenario: Scenario | None = None,
+    reader: str | None = None,
+) -> None:
     check_path(path)
-    write_file(path, release_report(title, plan, release), "--report", private=True)
+    page = release_report(title, plan, release, scenario, reader)
+    write_file(path, page, "--report", private=True)
 
 
 # Results in notebooks.

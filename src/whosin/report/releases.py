@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from whosin.calibration import Plan
+from whosin.errors import UnknownName
 from whosin.exact import format_figures, format_percent
 from whosin.ledger.budget import Cost
 from whosin.release import Answer, CostEstimate, Release
@@ -29,11 +30,13 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.numbers import format_count, format_epsilon, format_general
+from whosin.report.numbers import format_count, format_epsilon, format_general, margin_decimals
+from whosin.report.summary import describe_summary
 from whosin.report.table_views import answer_chart, column_scales, format_cell, has_chart
 
 if TYPE_CHECKING:
     from whosin.release.inspection import ColumnLook, InspectionFinding, Preflight
+    from whosin.release.scenario import Scenario
 
 MAX_TERMINAL_ROWS = 30
 MAX_MEASURED_TABLES = 8
@@ -197,12 +200,27 @@ def describe_releases(title: str, releases: Sequence[Release]) -> Document:
     return Document(title, (*parts, *budget_state_card(releases[-1].budget_state)))
 
 
-def describe_report(title: str, plan: Plan, release: Release) -> Document:
-    """What was asked, whom it protects from whom, the answers, the ledger, the theorems."""
-    sections = card.plan_card(plan)
-    people = [part for part in sections if part.heading == card.PEOPLE_HEADING]
-    further = [part for part in sections if part.heading == card.FALLBACK_HEADING]
-    made = "Released under a promise about what anyone can learn; request "
+REPORT_READERS = ("officer",)
+
+
+def describe_report(
+    title: str,
+    plan: Plan,
+    release: Release,
+    scenario: Scenario | None = None,
+    reader: str | None = None,
+) -> Document:
+    """Two pages that can be signed; then the answers, the ledger, and the mathematics.
+
+    Args:
+        scenario: who answers for it and why, and which domains were looked up.
+        reader: "officer" for the two pages alone.
+    """
+    if reader is not None and reader not in REPORT_READERS:
+        raise UnknownName("reader", reader, REPORT_READERS)
+    summary = describe_summary(plan, release, scenario)
+    if reader is not None:
+        return Document(title, summary)
     how = (
         "Each number has noise; the interval holds the answer without noise in 95 of 100 cases. "
         "What clamping and limiting a person's rows leave out is not in it: each answer says what "
@@ -211,17 +229,15 @@ def describe_report(title: str, plan: Plan, release: Release) -> Document:
     return Document(
         title,
         (
-            make_section("", note(f"{made}{release.request}.")),
-            make_section("Whom it protects from whom", level=2),
-            *sections[:2],
-            *people,
-            make_section("", *card.plan_charts(plan)),
-            make_section("Answers", note(how), level=2),
+            *summary,
+            make_section("Answers", note(how), level=2, new_page=True),
             *(describe_answer(each, release.request, full=True) for each in release),
             make_section("What all answers together allow, and the ledger", level=2),
             *budget_state_card(release.budget_state),
-            *(replace(part, level=2) for part in further),
-            make_section("Why this holds", Theorems(plan.theorems), level=2),
+            make_section("The mathematics", level=2),
+            *(each for each in card.plan_card(plan) if each.heading != card.PEOPLE_HEADING),
+            make_section("", *card.plan_charts(plan)),
+            make_section("Why this holds", Theorems(plan.theorems)),
         ),
     )
 
@@ -265,10 +281,11 @@ def answer_table(answer: Answer) -> TextTable:
     """An answer's rows; an interval becomes one column."""
     columns = [name for name in answer.columns if name not in ("low", "high")]
     ranged, scales = "low" in answer.columns, column_scales(answer)
+    decimals = _noise_decimals(answer) if ranged else None
     rows = []
     for index, row in enumerate(answer.rows):
         cells = {
-            name: format_cell(value, scales[name])
+            name: format_cell(value, scales[name], decimals)
             for name, value in zip(answer.columns, row, strict=True)
         }
         if any(answer.noisy[index : index + 1]):  # in front, so that digits stay in line
@@ -277,6 +294,13 @@ def answer_table(answer: Answer) -> TextTable:
         rows.append((*(cells[name] for name in columns), *interval))
     heads = (*columns, *(["95% interval"] if ranged else []))
     return TextTable(heads, tuple(rows), frozenset(["value"]), most=MAX_TERMINAL_ROWS)
+
+
+def _noise_decimals(answer: Answer) -> int:
+    """Decimals that the noise leaves: two digits of the narrowest interval's half."""
+    low, high = (answer.columns.index(name) for name in ("low", "high"))
+    widths = [float(row[high] - row[low]) for row in answer.rows]
+    return margin_decimals(min((width / 2 for width in widths if width > 0), default=0.0))
 
 
 def _format_optional(value: float | None, digits: int = 6) -> str:

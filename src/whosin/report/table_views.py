@@ -174,17 +174,20 @@ def column_scales(answer: Answer) -> dict[str, str]:
     return {name: query.scale if name in NUMBER_COLUMNS else NAME for name in answer.columns}
 
 
-def format_cell(value: Any, scale: str = AMOUNT) -> str:
+def format_cell(value: Any, scale: str = AMOUNT, decimals: int | None = None) -> str:
     """A value of a cell of an answer.
 
     Args:
         scale: amounts have commas, points of a column may be years, names stay as they are.
+        decimals: as many as its noise leaves; otherwise six digits are shown.
     """
     if value is None:
         return "–"
     if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
     spec = "" if isinstance(value, int) else ".6g" if abs(value) < 1e6 else ".1f"
+    if decimals is not None and spec:
+        spec, value = f".{decimals}f", round(value, decimals) + 0.0  # never −0
     return format_point(value, spec) if scale == POINT else f"{value:,{spec}}"
 
 

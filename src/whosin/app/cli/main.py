@@ -83,7 +83,7 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
     with scenario.open_session() as session:
         estimates = session.dry_run(scenario.queries, **scenario.budget)
         release = scenario.release(session)
-    html.save_report(scenario.title, scenario.plan, release, folder / "report.html")
+    html.save_report(scenario.title, scenario.plan, release, folder / "report.html", scenario)
     try:
         scenario.open_session()
     except BudgetRefused as error:
@@ -117,6 +117,7 @@ COMMANDS = {
     "sql": "release:sql",
     "draft": "release:draft",
     "inspect": "release:inspect",
+    "evidence": "evidence:evidence",
     "rules": "rules:app",
     "ledger": "ledger:app",
     "audit": "audit:app",

@@ -22,7 +22,8 @@ from whosin.documents import read_object
 from whosin.errors import InvalidInput, WhosinError, invalid_value
 
 if TYPE_CHECKING:
-    from whosin.calibration import PlannedQuery, Process, Target
+    from whosin.calibration import PlannedNoise, PlannedQuery, Process, Target
+    from whosin.curves.epsilon_meaning import Explanation, Sufficiency
     from whosin.families import Family
 
 MAX_WITHIN = 10**12
@@ -127,22 +128,40 @@ def _plan_accuracy(
     *,
     json: bool,
 ) -> None:
-    """The least ε, or ρ with a δ, for which 95% of answers are this good (F33)."""
+    from whosin.report.explanation import describe_accuracy
+
+    data, *found = measure_accuracy(query, within, target, adversary)
+    print_result(json, data, describe_accuracy, query, float(within), *found)
+
+
+def measure_accuracy(
+    query: PlannedQuery,
+    within: Fraction,
+    target: Mapping[str, Any],
+    adversary: Mapping[str, Any],
+    name: str = "--within",
+) -> tuple[dict[str, Any], PlannedNoise, Explanation, Sufficiency | None]:
+    """The least ε, or ρ with a δ, for which 95% of answers are this good (F33): as data, its noise,
+    what it means, and whether it keeps the target.
+
+    Args:
+        name: what errors call the width.
+    """
     from whosin.app.cli.explain import ExplainedBudget, check_target, explain_zcdp
     from whosin.calibration import PlannedNoise
     from whosin.curves.epsilon_meaning import explain_epsilon
     from whosin.exact import number_range, round_up
-    from whosin.report.explanation import describe_accuracy, verdict_data
+    from whosin.report.explanation import verdict_data
 
     if not 0 <= within <= MAX_WITHIN:
-        raise invalid_value("--within", f"from 0 to {MAX_WITHIN:,}", float(within))
+        raise invalid_value(name, f"from 0 to {MAX_WITHIN:,}", float(within))
     relation = "replace" if adversary.get("size-known") else "add-remove"
     delta, prior = target.get("delta"), adversary.get("prior")
     noise = query.widest_noise(within, "laplace" if delta is None else "gaussian")
     if not noise.width:
         raise InvalidInput(
             f"95% of answers cannot be within ±{float(within):g}: there is no noise that small",
-            field="--within",
+            field=name,
             value=float(within),
             hint="allow more",
         )
@@ -161,7 +180,7 @@ def _plan_accuracy(
     data |= {"query": query.kind, "noise": asdict(planned)}
     data |= {} if delta is None else {"rho": round_up(cost)}
     data |= {} if verdict is None else {"target": verdict_data(verdict)}
-    print_result(json, data, describe_accuracy, query, float(within), planned, explained, verdict)
+    return data, planned, explained, verdict
 
 
 def read_process(noise: str, sample_rate: str | None, steps: int | None) -> Process:

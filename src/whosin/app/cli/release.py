@@ -26,10 +26,10 @@ from whosin.app.cli.options import (
 )
 from whosin.errors import (
     BudgetRefused,
-    EmptyLedger,
     Interrupted,
     InvalidInput,
     ScanFailed,
+    UnknownName,
     WhosinError,
 )
 from whosin.plain_files import require_new_file, write_file
@@ -72,6 +72,10 @@ NoPreflight = Annotated[
     bool, typer.Option("--no-preflight", help="Skip the look at the rows before it pays.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Spend without asking once more.")]
+ReportReader = Annotated[
+    str | None,
+    typer.Option("--for", help="officer: a report of the two pages that are to be signed."),
+]
 
 
 def release(
@@ -86,6 +90,7 @@ def release(
     no_preflight: NoPreflight = False,
     yes: Yes = False,
     report: ReportFile = None,
+    reader: ReportReader = None,
     save: Save = None,
     json: Json = False,
 ) -> None:
@@ -97,7 +102,7 @@ def release(
     """
     from whosin.release.scenario import load_scenario
 
-    check_paths(save, report)
+    check_paths(save, report, reader)
     loaded = load_scenario(scenario)
     if dry_run:
         show_estimate(loaded, ledger, json)
@@ -108,10 +113,10 @@ def release(
     choices = SessionChoices(request, amend, again, new_people)
     if again or not loaded.was_asked(ledger, request, amend=amend):
         prepare_release(loaded, preflight=not no_preflight, ask=not yes and not json)
-    show_answers(loaded, ledger, choices, report, save, json)
+    show_answers(loaded, ledger, choices, report, reader, save, json)
 
 
-def check_paths(save: Path | None, report: Path | None) -> None:
+def check_paths(save: Path | None, report: Path | None, reader: str | None = None) -> None:
     """Whether answers and report can be written there; nothing is written over."""
     if save is not None:
         from whosin.report import table_views
@@ -124,6 +129,14 @@ def check_paths(save: Path | None, report: Path | None) -> None:
 
         html.check_path(report)
         require_new_file(report, "--report")
+    if reader is not None:
+        from whosin.report.releases import REPORT_READERS
+
+        if reader not in REPORT_READERS:
+            raise UnknownName("--for", reader, REPORT_READERS)
+        if report is None:
+            message = f"--for {reader} says whom a report is for, and there is no --report"
+            raise InvalidInput(message, field="--for", value=reader, hint="add --report out.html")
 
 
 def check_answer_files(scenario: Scenario, save: Path | None) -> None:
@@ -145,7 +158,7 @@ def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
     from whosin.report import releases
 
     title, plan, estimates = loaded.title, loaded.plan, loaded.estimate_cost()
-    left = _budget_left(ledger if ledger is not None else loaded.ledger, loaded)
+    left = _budget_left(ledger, loaded)
     listed = [releases.estimate_data(estimate) for estimate in estimates]
     data: dict[str, Any] = {
         "title": title,
@@ -174,6 +187,7 @@ def show_answers(
     ledger: str | None,
     choices: SessionChoices,
     report: Path | None,
+    reader: str | None,
     save: Path | None,
     json: bool,
 ) -> None:
@@ -188,7 +202,7 @@ def show_answers(
         if report is not None:
             from whosin.report import html
 
-            html.save_report(title, plan, answered, report)
+            html.save_report(title, plan, answered, report, loaded, reader)
         data = {"title": title, **release_data(answered), "plan": plan.to_dict()}
         print_result(json, data, releases.describe_release, title, answered)
         sys.stdout.flush()
@@ -223,18 +237,10 @@ def _naming(request: str) -> Iterator[None]:
         raise error from None
 
 
-def _budget_left(ledger: str, scenario: Scenario) -> float | None:
+def _budget_left(ledger: str | None, scenario: Scenario) -> float | None:
     """What the dataset has left in its ledger, if it is there: a dry run makes nothing."""
-    from whosin.ledger import Ledger
-
-    if "://" not in ledger and not Path(ledger).exists():
-        return None
-    name = scenario.dataset or scenario.open_table().name
-    try:
-        with Ledger(ledger, create=False) as opened:
-            return opened.budget_state(name).spendable if name in opened.datasets() else None
-    except EmptyLedger:
-        return None
+    state = scenario.read_budget_state(ledger)
+    return None if state is None else state.spendable
 
 
 def _run_release(
@@ -340,6 +346,7 @@ def sql(
     request: Continued = None,
     amend: Amend = False,
     report: ReportFile = None,
+    reader: ReportReader = None,
     save: Save = None,
     again: Again = False,
     no_preflight: NoPreflight = False,
@@ -354,7 +361,7 @@ def sql(
     from whosin.documents import toml_text
     from whosin.release.scenario import load_scenario
 
-    check_paths(save, report)
+    check_paths(save, report, reader)
     loaded = load_scenario(scenario, asked=False)
     if share is not None:
         loaded = replace(loaded, budget={**loaded.budget, "share": share})
@@ -369,7 +376,7 @@ def sql(
         if again or not loaded.was_asked(ledger, request, amend=amend):
             prepare_release(loaded, preflight=not no_preflight, ask=not yes and not json)
         choices = SessionChoices(request, amend, again)
-        show_answers(loaded, ledger, choices, report, save, json)
+        show_answers(loaded, ledger, choices, report, reader, save, json)
 
 
 def prepare_release(scenario: Scenario, *, preflight: bool, ask: bool) -> None:

@@ -20,6 +20,8 @@ from whosin import documents, errors
 from whosin.errors import InvalidInput
 from whosin.isolation import kind_and_line
 from whosin.scenario_model import (
+    ABOUT_UNSAID,
+    AboutSection,
     AdversarySection,
     BudgetSection,
     FeatureSection,
@@ -142,13 +144,44 @@ class PlanBody(Body):
     target: TargetSection
 
 
+class AccuracyBody(PlanBody):
+    """How exact answers have to be, and the promise that should be kept."""
+
+    target: TargetSection = TargetSection.read({}, "target")
+    within: Short = Field(description="95% of answers within ± this of the truth")
+    query: Short = Field(default="count", description="count, rows or histogram")
+    max_rows_per_group: int = Field(default=1, ge=1, le=10**6)
+    max_groups: int = Field(default=1, ge=1, le=10**6)
+
+
+class DraftBody(Body):
+    """A table of the served folder, to be described."""
+
+    source: Short
+    dictionary: str | None = Field(
+        default=None, max_length=1_000_000, description="A data dictionary (CSV), as text"
+    )
+    columns: list[Short] = Field(
+        default=[], max_length=500, description="Only these; by default all"
+    )
+
+
 class ScenarioBody(InspectionBody, PlanBody):
     """A scenario, as in a scenario file."""
 
     title: Short = "Release"
+    about: AboutSection = ABOUT_UNSAID
     budget: BudgetSection = BudgetSection.read({}, "budget")
     queries: list[dict[str, Any]] = Field(
         min_length=1, max_length=100, description="As [[queries]] of a scenario file"
+    )
+    continues: Short | None = Field(
+        default=None,
+        description="The dataset whose people these are (next month, a correction): its budget "
+        "goes on",
+    )
+    new_people: bool = Field(
+        default=False, description="Nobody is in a dataset with the same columns: your word"
     )
 
 
@@ -157,7 +190,16 @@ class ReleaseBody(Body):
     again."""
 
     scenario: ScenarioBody
-    request: str = Field(pattern=REQUEST_PATTERN, description=f"An id of your own: {REQUEST_WORDS}")
+    request: str | None = Field(
+        default=None,
+        pattern=REQUEST_PATTERN,
+        description=f"An id of your own: {REQUEST_WORDS}. Without one, the same questions about "
+        "the same rows under the same plan are one release, and its stored answers come back",
+    )
+
+
+PEOPLE_KEYS = ("continues", "new_people")
+"""What is said of whose people they are; no keys of a scenario file."""
 
 
 class TextBody(Section):
@@ -231,8 +273,9 @@ class Refusal(BaseModel):
 
 def body_data(body: Body) -> dict[str, Any]:
     """The keys that were given, as in a scenario file."""
+    given = body.model_fields_set - set(PEOPLE_KEYS)
     listed = {name: getattr(body, name) for name in type(body).model_fields}
-    return {name: _plain_data(listed[name]) for name in listed if name in body.model_fields_set}
+    return {name: _plain_data(listed[name]) for name in listed if name in given}
 
 
 def _plain_data(value: Any) -> Any:

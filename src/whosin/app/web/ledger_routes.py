@@ -24,6 +24,7 @@ from whosin.app.web.scenarios import ledger_url
 from whosin.app.web.tasks import quick_route
 from whosin.errors import BrokenHistory, InvalidInput
 from whosin.ledger import Ledger, verify
+from whosin.ledger.encoding import digest_text
 from whosin.report.card import budget_state_card, entry_row
 from whosin.report.document import SectionData, section_data
 
@@ -116,9 +117,11 @@ session_router = APIRouter(tags=["session"], route_class=BoundedRoute)
 
 
 class Hello(BaseModel):
-    """The server, in whose name requests are made, and whether they may look at the rows."""
+    """The server, in whose name requests are made, and whether they may look at the rows. `folder`
+    tells one served folder from another, for what a browser keeps of a form."""
 
     version: str
+    folder: str
     user: str | None
     login: bool
     register_datasets: bool
@@ -129,11 +132,14 @@ class Hello(BaseModel):
 @session_router.get("/api/hello")
 def hello(request: Request) -> Hello:
     """Whether the server is there, who asks, and whether a token is needed."""
-    settings = server_settings(request)
+    settings, user = server_settings(request), getattr(request.state, "user", None)
+    needed = bool(getattr(request.state, "login", False))
+    folder = "" if needed and user is None else digest_text(str(settings.folder.resolve()))[:16]
     return Hello(
         version=version("whosin"),
-        user=getattr(request.state, "user", None),
-        login=bool(getattr(request.state, "login", False)),
+        folder=folder,
+        user=user,
+        login=needed,
         register_datasets=settings.register,
         curator=request_visitor(request).curator,
         largest_upload=settings.largest_upload,

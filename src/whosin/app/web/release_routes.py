@@ -43,7 +43,6 @@ from whosin.release import Answer, Release
 from whosin.release.inspection import CURATOR_NOTE, InspectionFinding, check_table
 from whosin.release.queries.base import scenario_keys
 from whosin.release.sql import parse_queries
-from whosin.release.table import dataset_name
 from whosin.report import card as report_card
 from whosin.report.card import budget_state_card, cost_words
 from whosin.report.document import SectionData, section_data
@@ -62,13 +61,16 @@ release_router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
 AnswerNumber = Annotated[int, Query(ge=0, le=99)]
 TableNumber = Annotated[int | None, Query(ge=0, le=10**6)]
+ReportReader = Annotated[str | None, Query(max_length=20)]
 
 
 class EstimateView(BaseModel):
     """What a scenario costs and how good its answers will be; nothing is spent.
 
     `remaining` is what the ledger has left for the dataset, if it knows it; `refusal` is why it
-    would say no.
+    would say no. `stored` is the request under which this was paid before: without an id of its own
+    a release shows its answers, and spends nothing. `lookalikes` are datasets with the same privacy
+    unit and columns, where a curator has to say whose people these are.
     """
 
     dataset: str
@@ -79,6 +81,8 @@ class EstimateView(BaseModel):
     relation: str
     remaining: float | None
     refusal: str | None
+    stored: str | None
+    lookalikes: list[str]
 
 
 class ReleaseResult(BaseModel):
@@ -103,15 +107,17 @@ class ScenarioView(BaseModel):
 def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) -> EstimateView:
     """The cost and the expected error of each query, before anything runs."""
     with scenarios.opened(settings, body, visitor) as (scenario, table):
-        if scenarios.writes_files(scenario.queries):
+        stored = scenarios.find_stored(settings, scenario, table, visitor)
+        if stored is None and scenarios.writes_files(scenario.queries):
             folder.check_outputs(folder.output_home(settings, visitor), body)
         estimates = scenarios.estimates_for(scenario, table)
-        budget_state = scenarios.dataset_budget_state(settings, table.name)
+        dataset = scenarios.body_dataset(body)
+        budget_state = scenarios.dataset_budget_state(settings, dataset)
         relation = scenario.plan.relation
         total = sum((estimate.spend.cost(relation) for estimate in estimates), Cost(0, 0))
         infinite = total.epsilon >= encoding.INFINITE_UNITS
         return EstimateView(
-            dataset=table.name,
+            dataset=dataset,
             estimates=[
                 plain_json(estimate_data(estimate))
                 | {"cost": cost_words(estimate.spend.cost(relation))}
@@ -122,7 +128,9 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
             epsilon=scenario.plan.epsilon,
             relation=relation,
             remaining=None if budget_state is None else budget_state.spendable,
-            refusal=scenarios.refusal_reason(settings, scenario, table, estimates, visitor),
+            refusal=scenarios.refusal_reason(settings, body, (scenario, table), estimates, visitor),
+            stored=stored,
+            lookalikes=scenarios.find_lookalikes(settings, body, table) if visitor.curator else [],
         )
 
 
@@ -138,7 +146,7 @@ def make_release(request: Request, body: ReleaseBody) -> ReleaseResult:
             words = tasks.server_work(request).always(suspend_stopped, settings, body, visitor)
             if words is None:
                 raise
-            log_line(f"{dataset_name(body.scenario.table.source)!r} is suspended: {error}")
+            log_line(f"{scenarios.body_dataset(body.scenario)!r} is suspended: {error}")
     raise ScanFailed(words)
 
 
@@ -146,11 +154,12 @@ def suspend_stopped(settings: Settings, body: ReleaseBody, visitor: Visitor) -> 
     """The task: suspend a dataset whose process was stopped or crashed after its debit, since that
     may depend on the rows; what to tell people then, which says no more than of any other
     failure."""
-    dataset = dataset_name(body.scenario.table.source)
+    dataset = scenarios.body_dataset(body.scenario)
     if scenarios.dataset_budget_state(settings, dataset) is None:
         return None
+    with scenarios.opened(settings, body.scenario, visitor) as (scenario, _):
+        request = str(scenarios.find_request(settings, scenario, body.request, visitor))
     with visitor.ledger(settings, create=False) as ledger:
-        request = visitor.request(body.request)
         waiting = ledger.unanswered(dataset, f"{request}/")
         if not waiting:
             return None
@@ -171,8 +180,8 @@ def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Rele
     shown = [*sections[:2], *budget_state_card(made.budget_state), *last]
     return ReleaseResult(
         title=scenario.title,
-        request=body.request,
-        answers=[_answer_data(each) for each in made],
+        request=body.request or made.request,
+        answers=[answer_data(each) for each in made],
         budget_state=plain_json(made.budget_state.to_dict()),
         card=section_data(shown),
     )
@@ -180,11 +189,14 @@ def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Rele
 
 @release_router.post("/api/release/report", **tasks.file_response("text/html"))
 @tasks.text_route("text/html", tasks.run_scan)
-def report_release(settings: Settings, visitor: Visitor, body: ReleaseBody) -> str:
-    """The report of a release that was made: one HTML file that stands alone."""
+def report_release(
+    settings: Settings, visitor: Visitor, body: ReleaseBody, reader: ReportReader = None
+) -> str:
+    """The report of a release that was made: one HTML file that stands alone; for an officer the
+    two pages that are to be signed."""
     require_extras("charts")
     with_plan, made = scenarios.stored_release(settings, body.scenario, body.request, visitor)
-    return release_report(with_plan.title, with_plan.plan, made)
+    return release_report(with_plan.title, with_plan.plan, made, with_plan, reader)
 
 
 @release_router.post("/api/release/csv", **tasks.file_response("text/csv"))
@@ -223,7 +235,7 @@ def file_release(request: Request, body: ReleaseBody, answer: AnswerNumber = 0) 
 def answer_file(settings: Settings, body: ReleaseBody, visitor: Visitor, answer: int) -> str:
     """Find the file of a stored answer, in its task."""
     _, made = scenarios.stored_release(settings, body.scenario, body.request, visitor)
-    home = folder.output_home(settings, visitor, visitor.request(body.request))
+    home = folder.output_home(settings, visitor, body.request and visitor.request(body.request))
     return str(folder.find_output(home, _find_answer(made, answer)))
 
 
@@ -244,7 +256,7 @@ def _find_table(answer: Answer, index: int) -> Answer:
     return answer.tables[index]
 
 
-def _answer_data(answer: Answer) -> dict[str, Any]:
+def answer_data(answer: Answer) -> dict[str, Any]:
     """An answer as a page shows it."""
     data: dict[str, Any] = plain_json(answer.to_dict()) | {
         "paid": cost_words(answer.cost),
@@ -268,7 +280,8 @@ def write_script(settings: Settings, visitor: Visitor, body: ReleaseBody) -> str
     """A Python script that makes the same run."""
     given = scenarios.full_data(settings, body.scenario)
     with scenarios.opened(settings, body.scenario, visitor) as (scenario, _):
-        return scenarios.script_text(given, scenario.plan, visitor.request(body.request))
+        request = scenarios.find_request(settings, scenario, body.request, visitor)
+        return scenarios.script_text(given, scenario.plan, request)
 
 
 @release_router.post("/api/scenario/read")

@@ -32,6 +32,7 @@ from whosin.release.cost import paid_estimates
 from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.scenario import Scenario, read_scenario
+from whosin.release.session import name_request
 from whosin.release.synthetic_tables import remove_drafts
 from whosin.release.table import dataset_name, fingerprint_of_source, register_table
 from whosin.scenario_model import (
@@ -85,7 +86,10 @@ def table_scenario(body: InspectionBody) -> ScenarioBody:
 
 def full_data(settings: Settings, body: ScenarioBody) -> dict[str, Any]:
     """The keys of a scenario file, with the server's ledger, for a person to keep."""
-    return body_data(body) | {"ledger": {"url": ledger_url(settings)}}
+    ledger = {"url": ledger_url(settings)}
+    if body.continues:
+        ledger["dataset"] = body.continues
+    return body_data(body) | {"ledger": ledger}
 
 
 def ledger_url(settings: Settings) -> str:
@@ -133,7 +137,9 @@ def opened(
                     folder.make_home(home)
                     query["path"] = str(home.absolute() / name)
     given["table"]["memory"] = f"{settings.scan_memory // 2}B"  # beyond it the engine spills
-    scenario = read_scenario(given, settings.folder)
+    if (body.continues or body.new_people) and not visitor.curator:
+        raise RequestRefused(403, "only a curator says whose people these are", "continues")
+    scenario = replace(read_scenario(given, settings.folder), dataset=body_dataset(body))
     table = _open_table(scenario)
     try:
         yield scenario, table
@@ -203,6 +209,11 @@ def _check_domain(domain: Domain) -> None:
         raise InvalidInput(words, field="domain", value=size, hint=USE_RELEASE)
 
 
+def body_dataset(body: ScenarioBody) -> str:
+    """The dataset whose budget pays: that of the file, or the one that it continues."""
+    return body.continues or dataset_name(body.table.source)
+
+
 def estimates_for(scenario: Scenario, table: Table) -> list[CostEstimate]:
     """The cost of a batch that is not too large for a page; errors name the query."""
     for index, query in enumerate(scenario.queries):
@@ -243,27 +254,41 @@ def dataset_budget_state(settings: Settings, dataset: str) -> BudgetState | None
         return ledger.budget_state(dataset) if dataset in ledger.datasets() else None
 
 
+def find_lookalikes(settings: Settings, body: ScenarioBody, table: Table) -> list[str]:
+    """Datasets with the privacy unit and the columns of a table that has no budget yet: perhaps
+    these are their people."""
+    if not has_ledger(settings) or dataset_budget_state(settings, body_dataset(body)):
+        return []
+    with Ledger(settings.ledger, create=False) as ledger:
+        return ledger.lookalikes(body_dataset(body), register_table(table))
+
+
 def refusal_reason(
     settings: Settings,
-    scenario: Scenario,
-    table: Table,
+    body: ScenarioBody,
+    opened: tuple[Scenario, Table],
     estimates: list[CostEstimate],
     visitor: Visitor,
 ) -> str | None:
     """Why the ledger would refuse this now."""
-    budget_state = dataset_budget_state(settings, table.name)
+    (scenario, table), dataset = opened, body_dataset(body)
+    budget_state = dataset_budget_state(settings, dataset)
     try:
         if budget_state is None:
-            check_curator(settings, table.name, visitor)
+            check_budget(settings, body, table, visitor)
             return None
         share = scenario.budget.get("share", 1)
         registry.check_session(budget_state, scenario.plan, Budget.of(scenario.plan), share)
-        if budget_state.registered is None:
-            return None if visitor.curator else describe_unnamed(table.name)
+        if (registered := budget_state.registered) is None:
+            return None if visitor.curator else describe_unnamed(dataset)
         registration = register_table(table, scenario.queries)
-        if visitor.curator and budget_state.registered.registration.universe is None:
+        if visitor.curator and registered.registration.universe is None:
             registration = replace(registration, universe=None)
-        budget_state.registered.check(table.name, registration)
+        if body.continues:
+            amended = registered.amended(dataset, registration)
+            budget_state = replace(budget_state, registered=amended)
+        else:
+            registered.check(dataset, registration)
         bare = [replace(estimate.spend, registration=registration) for estimate in estimates]
         registry.check_debits(budget_state, bare)
     except (BudgetRefused, RequestRefused) as error:
@@ -271,8 +296,14 @@ def refusal_reason(
     return None
 
 
-def check_curator(settings: Settings, dataset: str, visitor: Visitor) -> None:
-    """Only a curator opens a budget, and only where the server lets them."""
+def check_budget(settings: Settings, body: ScenarioBody, table: Table, visitor: Visitor) -> None:
+    """Only a curator opens a budget, where the server lets them, and says whose people they are
+    where the ledger may know them."""
+    dataset = body_dataset(body)
+    if dataset_budget_state(settings, dataset) is not None:
+        return
+    if body.continues:
+        raise RequestRefused(409, f"the ledger has no dataset {dataset!r}", "continues")
     if not settings.register or not visitor.curator:
         raise RequestRefused(
             409,
@@ -280,35 +311,80 @@ def check_curator(settings: Settings, dataset: str, visitor: Visitor) -> None:
             "table.source",
             "its curator opens one with whosin ledger create",
         )
+    if others := [] if body.new_people else find_lookalikes(settings, body, table):
+        raise RequestRefused(
+            409,
+            registry.describe_lookalike(dataset, others[0]),
+            "continues",
+            f"say that this continues {others[0]} if people may be in both, or that they are new",
+        )
 
 
 def release_scenario(
-    settings: Settings, body: ScenarioBody, request: str, visitor: Visitor
+    settings: Settings, body: ScenarioBody, given: str | None, visitor: Visitor
 ) -> tuple[Scenario, Release]:
-    """Answer a scenario; every debit is on disk before its noise is drawn."""
-    request = visitor.request(request)
-    with opened(settings, body, visitor, request) as (scenario, table):
-        if dataset_budget_state(settings, table.name) is None:
-            check_curator(settings, table.name, visitor)
+    """Answer a scenario; every debit is on disk before its noise is drawn.
+
+    Args:
+        given: the id of the request; without one it is named after what is asked.
+    """
+    dataset = body_dataset(body)
+    with opened(settings, body, visitor, given and visitor.request(given)) as (scenario, table):
+        check_budget(settings, body, table, visitor)
+        request = find_request(settings, scenario, given, visitor)
         with visitor.ledger(settings) as ledger:
             if writes_files(scenario.queries):
-                debited = ledger.requests(table.name, f"{request}/")
+                debited = ledger.requests(dataset, f"{request}/")
                 debits = [f"{request}/{number}" for number in _debit_numbers(scenario, table)]
                 own = [index for index, each in enumerate(debits) if each in debited]
                 folder.check_outputs(folder.output_home(settings, visitor, request), body, own)
                 for each in folder.all_homes(settings):
-                    remove_drafts(ledger, table.name, each)
+                    remove_drafts(ledger, dataset, each)
             session = Session(
                 table,
                 scenario.plan,
                 ledger,
-                request=request,
+                dataset=dataset,
+                # A curator's session finds the name, once its dataset is registered.
+                request=request if given is not None or not visitor.curator else None,
                 share=scenario.budget.get("share", 1),
+                amend=body.continues is not None,
                 curator=visitor.curator,
                 copies="refuse",
+                new_people=body.new_people if visitor.curator else None,
+                batch=scenario.batch_data(),
                 queries=scenario.queries,
             )
             return scenario, scenario.release(session)
+
+
+def find_request(
+    settings: Settings, scenario: Scenario, given: str | None, visitor: Visitor
+) -> str | None:
+    """A request as the ledger keeps it: by its id, or named after what is asked of the table that
+    its dataset is registered with; None where it is not registered yet."""
+    if given is not None:
+        return visitor.request(given)
+    dataset = str(scenario.dataset)
+    if dataset_budget_state(settings, dataset) is None:
+        return None
+    with visitor.ledger(settings, create=False) as ledger:
+        batch = scenario.batch_data()
+        return visitor.request(name_request(ledger, dataset, scenario.plan, batch))
+
+
+def find_stored(
+    settings: Settings, scenario: Scenario, table: Table, visitor: Visitor
+) -> str | None:
+    """The request under which these very questions about this very table were paid before."""
+    request = find_request(settings, scenario, None, visitor)
+    if request is None:
+        return None
+    with visitor.ledger(settings, create=False) as ledger:
+        registered = ledger.budget_state(str(scenario.dataset)).registered
+        if registered is None or registered.difference(register_table(table, scenario.queries)):
+            return None
+        return request if ledger.requests(str(scenario.dataset), f"{request}/") else None
 
 
 def _debit_numbers(scenario: Scenario, table: Table) -> list[int]:
@@ -323,21 +399,18 @@ def writes_files(queries: Iterable[Query]) -> bool:
 
 
 def stored_release(
-    settings: Settings, body: ScenarioBody, request: str, visitor: Visitor
+    settings: Settings, body: ScenarioBody, given: str | None, visitor: Visitor
 ) -> tuple[Scenario, Release]:
     """A release that was made before; nothing is paid, nothing is drawn."""
-    request = visitor.request(request)
-    dataset = dataset_name(body.table.source)
-    answered: set[str] = set()
-    if dataset_budget_state(settings, dataset) is not None:
+    if dataset_budget_state(settings, body_dataset(body)) is not None:
+        with opened(settings, body, visitor, given and visitor.request(given)) as found:
+            request = find_request(settings, found[0], given, visitor)
+            debits = {f"{request}/{number}" for number in _debit_numbers(*found)}
         with visitor.ledger(settings, create=False) as ledger:
-            answered = ledger.requests(dataset, f"{request}/", answered=True)
-    if answered:
-        with opened(settings, body, visitor, request) as (scenario, table):
-            debits = {f"{request}/{number}" for number in _debit_numbers(scenario, table)}
-    if not answered or not debits <= answered:  # the rest would be paid for
-        raise RequestRefused(404, "no release of this id has been answered", "request")
-    return release_scenario(settings, body, request, visitor)
+            answered = ledger.requests(body_dataset(body), f"{request}/", answered=True)
+        if debits <= answered:  # else the rest would be paid for
+            return release_scenario(settings, body, request, visitor)
+    raise RequestRefused(404, "no release of this id has been answered", "request")
 
 
 def toml_text(data: Mapping[str, Any]) -> str:
@@ -392,7 +465,7 @@ table = wi.Table(
 )
 queries = [{queries}
 ]
-with wi.Session(table, plan, ledger{request}, share={share!r}) as session:
+with wi.Session(table, plan, ledger{session}, share={share!r}) as session:
     made = session.release({batch})
 
 print(title)
@@ -408,6 +481,7 @@ print(f"left: {{made.budget_state.spendable:.6g}} of ε = {{plan.epsilon:.6g}}")
 def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str:
     """A script that makes the run again; under the same request and ledger it pays nothing."""
     table, budget, url = data["table"], data.get("budget", {}), data["ledger"]["url"]
+    session = {"request": request, "dataset": data["ledger"].get("dataset")}
     options = [
         f"{key}={table[key]!r}" for key in ("max_rows_per_group", "max_groups") if key in table
     ]
@@ -426,7 +500,7 @@ def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str
         domains=dict(data.get("domains", {})),
         options="".join(f"\n    {option}," for option in options),
         queries="".join(f"\n    {_query_call(query)}," for query in data["queries"]),
-        request="" if request is None else f", request={request!r}",
+        session="".join(f", {key}={word!r}" for key, word in session.items() if word is not None),
         share=budget.get("share", 1),
         batch=", ".join(["queries", *(f"{key}={value!r}" for key, value in budget.items())]),
     )

@@ -29,6 +29,7 @@ from whosin.app.web import (
     bodies,
     catalogue_routes,
     folder,
+    guide_routes,
     ledger_routes,
     release_routes,
 )
@@ -322,6 +323,7 @@ ROUTE_GROUPS = (
     analysis_routes.plan_router,
     catalogue_routes.files_router,
     release_routes.inspection_router,
+    guide_routes.guide_router,
     release_routes.release_router,
     release_routes.sql_router,
     analysis_routes.verify_router,

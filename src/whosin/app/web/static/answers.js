@@ -1,8 +1,9 @@
-// Step 5: the answers with their error bars, the card, and files to keep.
+// The step Report: the answers with their error bars, the card, and files to keep.
 
 import { download } from "./api.js";
 import { answerChart } from "./charts.js";
 import { $, clearErrors, h, sections, showError, valueWords } from "./dom.js";
+import { term } from "./glossary.js";
 import { tables } from "./tables.js";
 
 const plainName = (title) => title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "answer";
@@ -23,7 +24,7 @@ function table(answer) {
     h(
       "table",
       {},
-      h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col", class: right(name) }, name)), ranged ? h("th", { scope: "col", class: "r" }, "95% interval") : null)),
+      h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col", class: right(name) }, name)), ranged ? h("th", { scope: "col", class: "r" }, term("interval", "95% interval")) : null)),
       h(
         "tbody",
         {},
@@ -44,7 +45,7 @@ function table(answer) {
 function single(answer) {
   const row = Object.fromEntries(answer.columns.map((name, index) => [name, answer.rows[0][index]]));
   const inWords = (name, options) => valueWords(row[name], answer.scales[name], options);
-  const between = row.low === undefined ? "" : `95%: ${inWords("low")} to ${inWords("high")}`;
+  const between = row.low === undefined ? [] : [term("interval", "95%"), `: ${inWords("low")} to ${inWords("high")}`];
   return [h("p", { class: "single" }, mark(answer, 0), inWords("value", { maximumSignificantDigits: 6 })), h("p", { class: "soft" }, between)];
 }
 
@@ -57,6 +58,9 @@ async function keep(path, body, name) {
   }
 }
 
+let opened = 0; // answers that the ledger opened: each has switches of its own
+
+// `body`: the release, for files of it; null for answers that the ledger opened.
 function card(answer, index, body) {
   const alone = answer.rows.length === 1 && answer.columns.includes("value");
   const file = answer.columns[0] === "file" ? answer.rows[0][0] : null;
@@ -73,16 +77,16 @@ function card(answer, index, body) {
       "header",
       {},
       h("h3", {}, answer.title),
-      several ? button("All as Parquet", `Download ${answer.title} as Parquet`, `/api/release/parquet?answer=${index}`, `${plainName(answer.title)}.parquet`) : null,
-      file ? button("Parquet", `Download ${file}`, `/api/release/file?answer=${index}`, file) : null,
-      file ? null : button(several ? "All as CSV" : "CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${index}`, `${plainName(answer.title)}.csv`),
+      body && several ? button("All as Parquet", `Download ${answer.title} as Parquet`, `/api/release/parquet?answer=${index}`, `${plainName(answer.title)}.parquet`) : null,
+      body && file ? button("Parquet", `Download ${file}`, `/api/release/file?answer=${index}`, file) : null,
+      file || !body ? null : button(several ? "All as CSV" : "CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${index}`, `${plainName(answer.title)}.csv`),
     ),
-    h("p", { class: "note" }, `${answer.paid}; ${answer.noise}`),
+    h("p", { class: "note" }, term("cost", answer.paid), answer.noise ? `; ${answer.noise}` : ""),
     alone && !several ? single(answer) : null,
-    several ? tables(answer, index, csv) : null,
+    several ? tables(answer, body ? index : `stored-${(opened += 1)}`, body ? csv : () => null) : null,
     chart ? h("div", { class: "chart" }, chart) : null,
     alone || several ? null : table(answer),
-    answer.noisy_note ? h("p", { class: "note" }, answer.noisy_note) : null,
+    answer.noisy_note ? h("p", { class: "note" }, answer.noisy_note, " ", term("noisy", "What is too noisy?")) : null,
     answer.statement ? h("p", { class: "note" }, answer.statement) : null,
   );
 }
@@ -103,4 +107,11 @@ export function answers(made, body) {
   $("answers").replaceChildren(...made.answers.map((answer, index) => card(answer, index, body)));
   $("release-card").replaceChildren(...sections(made.card).flat());
   $("results").hidden = false;
+  $("report-hint").hidden = true;
 }
+
+// The stored answers of a paid request, as the ledger opens them; nothing is spent.
+export const storedAnswers = (made) => [
+  h("div", { class: "answers" }, made.answers.map((answer, index) => card(answer, index, null))),
+  h("div", { class: "card" }, sections(made.card).flat()),
+];

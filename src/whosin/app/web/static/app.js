@@ -2,28 +2,33 @@
 
 import { get, post, watch } from "./api.js";
 import { files, startData } from "./data.js";
+import { startGlossary } from "./glossary.js";
 import { $, clearErrors, showError } from "./dom.js";
 import { startPublished } from "./published.js";
 import { startQuestions } from "./questions.js";
 import { start } from "./release.js";
+import { currentStep, showStep, STEPS } from "./steps.js";
 import { onShow, startViews } from "./views.js";
 
 const VIEWS = ["release", "rules", "verify", "notions", "distortion", "ledger"];
 
 function show(name) {
   for (const view of [...VIEWS, "login"]) $(`view-${view}`).hidden = view !== name;
-  for (const link of document.querySelectorAll("nav a")) {
+  for (const link of document.querySelectorAll("header nav a")) {
     if (link.getAttribute("href") === `#${name}`) link.setAttribute("aria-current", "page");
     else link.removeAttribute("aria-current");
   }
-  document.title = name === "release" ? "whosin" : `${name} · whosin`;
+  document.title = `${name === "release" ? STEPS[currentStep()] : name[0].toUpperCase() + name.slice(1)} · whosin`;
   onShow[name]?.()?.catch(() => {}); // `call` shows what failed
 }
 
-function route() {
-  const name = location.hash.slice(1);
+// #ledger, or #release/people for a step of the guide.
+function route(moved) {
+  const [name, step] = location.hash.slice(1).split("/");
   if (name === "main") return;
-  show(VIEWS.includes(name) ? name : "release");
+  const view = VIEWS.includes(name) ? name : "release";
+  if (view === "release") showStep(step, moved && step);
+  show(view);
   scrollTo(0, 0);
 }
 
@@ -39,13 +44,15 @@ async function begin(hello) {
   if (!began) {
     began = true;
     startData(hello.register_datasets, hello.curator);
+    startGlossary();
     startViews();
     startPublished();
-    window.addEventListener("hashchange", route);
+    window.addEventListener("hashchange", () => route(true));
     await startQuestions();
-    await Promise.all([files(), start()]);
+    await files();
+    await start(hello);
   }
-  route();
+  route(false);
 }
 
 $("login").addEventListener("submit", async (event) => {

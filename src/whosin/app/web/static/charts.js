@@ -92,12 +92,26 @@ export function ratesChart({ points, promise }) {
   ];
 }
 
-// A label in lines of at most this many letters, at spaces where there are some.
-function inLines(label, letters) {
+// How wide a label is drawn, so that it is never cut.
+let pen = null;
+function widthOf(text) {
+  pen ??= document.createElement("canvas").getContext("2d");
+  pen.font = `13px ${getComputedStyle(document.body).fontFamily}`;
+  return pen.measureText(text).width;
+}
+
+// A label in lines of at most this width, broken at spaces where there are some.
+function inLines(label, width) {
   const lines = [""];
-  for (const word of label.split(/(?<= )/).flatMap((part) => part.match(new RegExp(`.{1,${letters}}`, "gsu")) ?? [])) {
-    if ((lines.at(-1) + word.trimEnd()).length > letters) lines.push(word);
-    else lines[lines.length - 1] += word;
+  for (const word of label.split(/(?<= )/)) {
+    if (widthOf((lines.at(-1) + word).trimEnd()) <= width) lines[lines.length - 1] += word;
+    else {
+      if (lines.at(-1)) lines.push("");
+      for (const letter of word) {
+        if (widthOf(lines.at(-1) + letter) > width) lines.push("");
+        lines[lines.length - 1] += letter;
+      }
+    }
   }
   return lines;
 }
@@ -115,9 +129,10 @@ export function answerChart(answer) {
   }));
   const most = Math.max(0, ...rows.map((row) => row.high));
   const least = Math.min(0, ...rows.map((row) => row.low));
-  const labels = rows.map((row) => inLines(row.cell, 18));
+  const room = Math.min(200, Math.max(60, ...rows.map((row) => widthOf(row.cell) + 2)));
+  const labels = rows.map((row) => inLines(row.cell, room));
   const tallest = Math.max(...labels.map((lines) => lines.length));
-  const [width, left, step, bottom] = [440, 130, 13 + 13 * tallest, 26];
+  const [width, left, step, bottom] = [460, room + 14, 13 + 13 * tallest, 26];
   const height = rows.length * step + bottom;
   const x = (value) => left + ((value - least) / (most - least || 1)) * (width - left - 14);
   const bars = rows.map((row, index) => {

@@ -1,24 +1,31 @@
-// Step 3: the table, whose rows they are, and what its columns may hold.
+// The steps Data and People: the table, whose rows they are, and what its columns may hold.
 
 import { get, call, post } from "./api.js";
+import { renderColumns, resetColumns, startColumns } from "./columns.js";
 import { $, clearErrors, h, onFile, showError } from "./dom.js";
 import { changed } from "./release.js";
 import { renderQueries, reset } from "./questions.js";
 import { inPageWords } from "./words.js";
 
-const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "", parents: "", lookedUp: "" };
+export const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "", parents: "", lookedUp: "", fromRows: false };
 const EACH = ["row", "each row"]; // how a scenario says that each row is one person
 
 let tableColumns = []; // columns of the chosen table
 let declared = new Map(); // column → as EMPTY
 let related = {}; // tables and features of a scenario that was loaded
 let broken = null; // why the chosen table cannot be opened
+let perhaps = []; // columns that may say whose row it is
+let titled = ""; // the title that comes with the table, until somebody types another one
+
+const titleOf = (name) => name.split("::").at(-1).split(".")[0];
 
 const named = (name) => tableColumns.some((column) => column.name === name);
 const spelled = (name) => (EACH.includes(name) ? `column:${name}` : name);
 const eachRow = () => (named("row") ? "each row" : "row");
 
 export const columns = () => tableColumns;
+export const domainOf = (name) => declared.get(name);
+export const setDomain = (name, domain) => declared.set(name, domain);
 export const problemOfTable = () => broken;
 export const unitChosen = () => $("privacy_unit").value !== "";
 export const byRow = () => unitChosen() && $("privacy_unit").value === eachRow();
@@ -26,7 +33,7 @@ export const unitColumn = () =>
   tableColumns.map((column) => column.name).find((name) => spelled(name) === $("privacy_unit").value) ?? null;
 
 // What is declared about a column is complete enough to be used.
-const complete = ({ kind, values, lower, upper }) =>
+export const complete = ({ kind, values, lower, upper }) =>
   kind === "values" ? values.trim() !== "" : kind !== "none" && lower.trim() !== "" && upper.trim() !== "";
 
 // The upper levels of a column, as a scenario has them and as they are typed, one after the other:
@@ -90,13 +97,13 @@ export function tableKeys() {
 }
 
 const numeric = (text) => (/^-?\d+$/.test(text.trim()) ? Number(text) : text.trim());
-const listed = (text) => text.split(",").map((part) => part.trim()).filter((part) => part);
+export const listed = (text) => text.split(",").map((part) => part.trim()).filter((part) => part);
 
 export function domains() {
   const result = {};
   for (const name of declaredColumns().filter((each) => !unfinished(each))) {
     const domain = declared.get(name);
-    const constant = domain.constant ? { constant: true } : {};
+    const constant = { ...(domain.constant ? { constant: true } : {}), ...(domain.fromRows ? { from_rows: true } : {}) };
     if (domain.kind === "values") {
       const whole = tableColumns.find((column) => column.name === name).numeric;
       const spelled = whole ? numeric : String;
@@ -125,36 +132,31 @@ export function domains() {
 }
 
 const lookedUp = (values) => typeof values === "string" && !values.includes("..");
-const kindOf = (lower) => (/^\d{4}-/.test(lower) ? "dates" : "numbers");
+export const kindOf = (lower) => (/^\d{4}-/.test(lower) ? "dates" : "numbers");
+
+// A domain as a scenario has it, as it is typed.
+export function readDomain(domain) {
+  const more = { constant: domain.constant === true, outside: String(domain.outside ?? ""), fromRows: domain.from_rows === true };
+  if (Array.isArray(domain)) return { ...EMPTY, kind: "values", values: domain.join(", ") };
+  if (lookedUp(domain.values ?? domain)) {
+    const values = domain.values ?? domain;
+    return { ...EMPTY, ...more, kind: "values", values, lookedUp: values };
+  }
+  if (typeof domain === "string") {
+    const [lower, upper] = domain.split("..");
+    return { ...EMPTY, kind: kindOf(lower), lower, upper };
+  }
+  if (domain.values || domain.parents) {
+    const values = (domain.values ?? Object.values(Object.values(domain.parents)[0]).flat()).join(", ");
+    return { ...EMPTY, ...more, kind: "values", values, parents: spellParents(domain.parents) };
+  }
+  const edges = [domain.edges ?? []].flat();
+  const lower = String(domain.lower ?? edges[0] ?? "");
+  return { ...EMPTY, ...more, kind: kindOf(lower), lower, upper: String(domain.upper ?? edges.at(-1) ?? ""), edges: edges.join(", ") };
+}
 
 export function loadDomains(given) {
-  for (const [name, domain] of Object.entries(given)) {
-    const constant = domain.constant === true;
-    const outside = String(domain.outside ?? "");
-    if (Array.isArray(domain)) declared.set(name, { ...EMPTY, kind: "values", values: domain.join(", ") });
-    else if (lookedUp(domain.values ?? domain)) {
-      const values = domain.values ?? domain;
-      declared.set(name, { ...EMPTY, kind: "values", values, lookedUp: values, constant, outside });
-    } else if (typeof domain === "string") {
-      const [lower, upper] = domain.split("..");
-      declared.set(name, { ...EMPTY, kind: kindOf(lower), lower, upper });
-    } else if (domain.values || domain.parents) {
-      const values = (domain.values ?? Object.values(Object.values(domain.parents)[0]).flat()).join(", ");
-      declared.set(name, { ...EMPTY, kind: "values", values, constant, outside, parents: spellParents(domain.parents) });
-    } else {
-      const edges = [domain.edges ?? []].flat();
-      const lower = String(domain.lower ?? edges[0] ?? "");
-      declared.set(name, {
-        ...EMPTY,
-        kind: kindOf(lower),
-        lower,
-        upper: String(domain.upper ?? edges.at(-1) ?? ""),
-        edges: edges.join(", "),
-        constant,
-        outside,
-      });
-    }
-  }
+  for (const [name, domain] of Object.entries(given)) declared.set(name, readDomain(domain));
   renderColumns();
 }
 
@@ -164,7 +166,9 @@ export const relatedKeys = () => related;
 export async function loadRelated({ table, domains: given = {}, tables = [], features = [] }) {
   related = { ...(tables.length ? { tables } : {}), ...(features.length ? { features } : {}) };
   if (!Object.keys(related).length) return;
-  tableColumns = (await post("/api/columns", { table, domains: given, ...related })).columns;
+  const guessed = new Map(tableColumns.map((column) => [column.name, column]));
+  const all = (await post("/api/columns", { table, domains: given, ...related })).columns;
+  tableColumns = all.map((column) => ({ kind: "text", about: "", ...guessed.get(column.name), ...column }));
   for (const column of tableColumns) if (!declared.has(column.name)) declared.set(column.name, { ...EMPTY });
   renderRelated();
 }
@@ -193,138 +197,6 @@ export function loadTable({ privacy_unit: unit, max_rows_per_group: rows, max_gr
   chosenUnit();
 }
 
-function field(name, key, label, placeholder, more = {}) {
-  return h("input", {
-    value: declared.get(name)[key],
-    placeholder,
-    "aria-label": `${label} of ${name}`,
-    "data-field": `domains.${name}`,
-    autocomplete: "off",
-    oninput: (event) => {
-      const before = unfinished(name);
-      declared.get(name)[key] = event.target.value;
-      if (key === "edges" || key === "parents" || before !== unfinished(name)) renderQueries();
-      renderOutside(name);
-      changed();
-    },
-    ...more,
-  });
-}
-
-function bounds(name, domain) {
-  if (domain.kind === "values") {
-    return [
-      field(name, "values", "values", "surgery, medicine, …"),
-      field(name, "parents", "parents", "parents: clinic: adults = surgery, medicine; … (optional)"),
-    ];
-  }
-  if (domain.kind === "numbers") {
-    return [
-      field(name, "lower", "lower end", "from", { inputmode: "decimal" }),
-      field(name, "upper", "upper end", "to", { inputmode: "decimal" }),
-      field(name, "edges", "bins", "bins: 0, 18, 65 (optional)", {}),
-    ];
-  }
-  if (domain.kind === "dates") {
-    return [
-      field(name, "lower", "first day", "2024-01-01"),
-      field(name, "upper", "last day", "2024-12-31"),
-      field(name, "edges", "bins", "bins: month (optional)"),
-    ];
-  }
-  return [h("span", { class: "note" }, "may be used in conditions only")];
-}
-
-// Where values outside a closed domain go; nothing to choose where there are no cells.
-function outside(name, domain) {
-  if (!hasCells(name) && domain.kind !== "dates") return null;
-  const others =
-    domain.kind === "values"
-      ? listed(domain.values).map((value) => [value, `count as ${value}`])
-      : [["clamp", domain.kind === "dates" ? "count as the first or last day" : "are in the first or last bin"]];
-  const choices = [["", "have a cell of their own"], ["drop", "do not count"], ...others];
-  return h(
-    "label",
-    { class: "same" },
-    "other values ",
-    h(
-      "select",
-      {
-        "aria-label": `Other values in ${name}`,
-        onchange: (event) => {
-          domain.outside = event.target.value;
-          changed();
-        },
-      },
-      choices.map(([value, text]) => h("option", { value, selected: value === domain.outside }, text)),
-    ),
-  );
-}
-
-// The choices follow what is typed; one that is gone is no longer chosen.
-function renderOutside(name) {
-  const domain = declared.get(name);
-  const fixed = domain.kind === "values" ? ["", "drop", ...listed(domain.values)] : ["", "drop", "clamp"];
-  if (!fixed.includes(domain.outside)) domain.outside = "";
-  $("columns")
-    .querySelector(`[data-outside-of="${CSS.escape(name)}"]`)
-    .replaceChildren(...[outside(name, domain)].filter(Boolean));
-}
-
-function same(name, domain) {
-  if (domain.kind === "none" || byRow()) return null;
-  return h(
-    "label",
-    { class: "same" },
-    h("input", {
-      type: "checkbox",
-      checked: domain.constant,
-      "aria-label": `${name} is the same in all rows of a person`,
-      onchange: (event) => {
-        domain.constant = event.target.checked;
-        changed();
-      },
-    }),
-    "the same in all rows of a person",
-  );
-}
-
-export function renderColumns() {
-  const unit = unitColumn();
-  const described = tableColumns.filter((column) => column.name !== unit);
-  $("columns").replaceChildren(
-    ...described.map((column) => {
-      const domain = declared.get(column.name);
-      const kinds = [["none", "not used"], ["values", "a list of values"], ["numbers", "numbers in a range"], ["dates", "dates in a range"]];
-      return h(
-        "div",
-        { class: "column" },
-        h("span", { class: "name" }, column.name, h("small", {}, column.type)),
-        h(
-          "select",
-          {
-            "aria-label": `What ${column.name} may hold`,
-            onchange: (event) => {
-              domain.kind = event.target.value;
-              domain.outside = "";
-              renderColumns();
-              renderQueries();
-              changed();
-              $("columns").querySelector(`[data-kind="${CSS.escape(column.name)}"]`).focus();
-            },
-            "data-kind": column.name,
-          },
-          kinds.map(([value, text]) => h("option", { value, selected: value === domain.kind }, text)),
-        ),
-        h("div", { class: "bounds" }, bounds(column.name, domain)),
-        same(column.name, domain),
-        h("div", { "data-outside-of": column.name }, outside(column.name, domain)),
-        h("p", { class: "error", "data-error": `domains.${column.name}` }),
-      );
-    }),
-  );
-}
-
 // Whose row it is decides what else there is to say.
 function chosenUnit() {
   const each = byRow();
@@ -334,6 +206,7 @@ function chosenUnit() {
     : unitChosen()
       ? ""
       : "Choose the column that says whose row it is. The promise is made to the people that it names.";
+  if (!unitChosen() && perhaps.length) $("privacy_unit-note").textContent += ` Perhaps ${perhaps.join(" or ")}.`;
   $("declare").hidden = !unitChosen();
   renderColumns();
   renderQueries();
@@ -349,14 +222,22 @@ export async function useTable(name) {
   broken = null;
   $("source").value = name;
   $("table").hidden = true;
+  $("people-hint").hidden = false;
+  $("table-words").textContent = "";
+  $("whose").hidden = true;
+  document.querySelector('input[name="look"][value="first"]').checked = true;
+  for (const radio of document.querySelectorAll('input[name="whose"]')) radio.checked = false;
   $("look").replaceChildren();
+  resetColumns();
   reset();
   if (!name) {
     renderQueries();
     return false;
   }
+  let draft = null;
   try {
-    tableColumns = (await get(`/api/columns?file=${encodeURIComponent(name)}`)).columns;
+    draft = await post("/api/draft", { source: name });
+    tableColumns = draft.columns;
   } catch (error) {
     broken = { ...inPageWords(error), field: "table.source" };
     showError(broken, "table.source");
@@ -364,6 +245,7 @@ export async function useTable(name) {
     return false;
   }
   for (const column of tableColumns) declared.set(column.name, { ...EMPTY });
+  perhaps = draft.privacy_units;
   const option = (value, text) => h("option", { value }, text);
   $("privacy_unit").replaceChildren(
     option("", "choose …"),
@@ -373,8 +255,54 @@ export async function useTable(name) {
   $("privacy_unit").value = "";
   $("max_rows_per_group").value = $("max_groups").value = "";
   $("table").hidden = false;
+  $("people-hint").hidden = true;
+  if (["", "Release", titled].includes($("title").value.trim())) $("title").value = titleOf(name);
+  titled = titleOf(name);
+  const count = tableColumns.length === 1 ? "1 column" : `${tableColumns.length} columns`;
+  $("table-words").textContent = `${name} has ${count}.`;
+  if (draft.registered) {
+    $("table-words").textContent += " It has a budget: whose rows they are, and what its columns may hold, is filled in as the ledger has it.";
+    loadTable(draft.registered);
+    loadDomains(draft.registered.domains);
+    renderQueries();
+  } else chosenUnit();
+  return true;
+}
+
+// What of this step survives a reload.
+export const tableState = () => ({
+  table: { source: $("source").value, privacy_unit: $("privacy_unit").value, max_rows_per_group: $("max_rows_per_group").value, max_groups: $("max_groups").value },
+  related,
+  declared: [...declared],
+});
+
+// Returns whether the table is still there.
+export async function restoreTable({ table, related: before, declared: domains_ }) {
+  const there = [...$("source").options].some((option) => option.value === table?.source);
+  if (!table?.source || !there || !(await useTable(table.source))) return false;
+  for (const id of ["privacy_unit", "max_rows_per_group", "max_groups"]) $(id).value = table[id];
+  if (before && Object.keys(before).length) await loadRelated({ table: tableKeys(), ...before }).catch(() => {});
+  for (const [name, domain] of domains_) if (declared.has(name)) declared.set(name, { ...EMPTY, ...domain });
   chosenUnit();
   return true;
+}
+
+// Domains of a data dictionary, for the columns of which it says something.
+async function fillIn(file) {
+  clearErrors("dictionary");
+  $("dictionary-status").textContent = "";
+  try {
+    const draft = await post("/api/draft", { source: $("source").value, dictionary: await file.text() });
+    const said = draft.columns.filter((column) => column.domain !== null && declared.has(column.name));
+    for (const { name, domain } of said) declared.set(name, readDomain(domain));
+    tableColumns = tableColumns.map((column) => ({ ...column, about: draft.columns.find((each) => each.name === column.name)?.about ?? "" }));
+    $("dictionary-status").textContent = `It says what ${said.length} of ${tableColumns.length} columns may hold.`;
+    renderColumns();
+    renderQueries();
+    changed();
+  } catch (error) {
+    showError({ ...inPageWords(error), field: "dictionary" }, "dictionary");
+  }
 }
 
 // The curator's own look at the rows, where this page may have it.
@@ -428,6 +356,8 @@ export function startData(register, curator) {
   $("upload-field").hidden = !register;
   $("look-field").hidden = !curator;
   $("look-button").addEventListener("click", look);
+  startColumns(curator);
+  onFile("dictionary", fillIn);
   $("source").addEventListener("change", async () => {
     await useTable($("source").value);
     changed();

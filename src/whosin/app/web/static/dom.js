@@ -51,7 +51,7 @@ export function showError(error, otherwise) {
   let target = null;
   for (let length = parts.length; length > 0 && !target; length -= 1) {
     const name = parts.slice(0, length).join(".");
-    target = slots.find((slot) => slot.dataset.error === name && !slot.closest("[hidden]"));
+    target = slots.find((slot) => slot.dataset.error === name && !slot.closest("[hidden]:not(.step)"));
   }
   target ??= slots.find((slot) => slot.dataset.error === otherwise);
   if (!target) return;
@@ -66,6 +66,21 @@ export function showError(error, otherwise) {
       field.setAttribute("aria-errormessage", target.id);
     }
   }
+}
+
+// Ask once more; true if the answer is yes. Escape means no.
+export function ask(title, lines, yes) {
+  const dialog = $("ask");
+  $("ask-title").textContent = title;
+  $("ask-words").replaceChildren(...lines.map((line) => (line instanceof Node ? line : h("p", {}, line))));
+  $("ask-yes").textContent = yes;
+  dialog.returnValue = "";
+  dialog.showModal();
+  return new Promise((answer) => {
+    $("ask-yes").onclick = () => dialog.close("yes");
+    $("ask-no").onclick = () => dialog.close("");
+    dialog.onclose = () => answer(dialog.returnValue === "yes");
+  });
 }
 
 export const number = (value, digits = 4) =>

@@ -1,6 +1,7 @@
 // What a question would cost and how good its answer would be, before anything is spent.
 
 import { h, number } from "./dom.js";
+import { term } from "./glossary.js";
 
 const named = ({ columns }) => columns.join(", ") || "total";
 
@@ -31,7 +32,7 @@ export function tableEstimates({ tables = [], measured = [] }, open) {
       "div",
       { class: "pair" },
       h("div", { class: "tall", tabindex: "0", role: "region", "aria-label": "how exact each table will be" },
-        table(["table", "standard error of a cell"], rows(tables, error))),
+        table(["table", term("table", "standard error of a cell")], rows(tables, error))),
       h("div", { class: "tall", tabindex: "0", role: "region", "aria-label": "what will be measured" },
         table(["will be measured", "at the cost of"], rows(measured, (each) => `${each.differences?.length ? "differences, " : ""}${cost(each)}`))),
     ),

@@ -1,10 +1,11 @@
-// Step 4: the questions, each with its cost and expected error before anything runs.
+// The steps Questions and Price: what is asked, and its cost and expected error before anything runs.
 
 import { columns, declaredColumns, domains, unitChosen, unitColumn, groupable, problemOfTable, relatedKeys, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
 import { get, post } from "./api.js";
 import { $, allowed, atMost, clearErrors, h, number, showError } from "./dom.js";
 import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
 import { gain, tableEstimates } from "./estimates.js";
+import { term } from "./glossary.js";
 import { changed } from "./release.js";
 
 // By kind, as /api/kinds lists them. column: which columns it can be about; by: whether it can be
@@ -66,16 +67,16 @@ function missing(query) {
   const shape = KINDS[query.kind] ?? {};
   const used = [...(shape.column ? [query.column] : []), ...query.by];
   const open = used.find((name) => name && unfinished(name));
-  if (open) return `say in step 3 what ${open} may hold`;
+  if (open) return `say under People what ${open} may hold`;
   if (shape.column && !query.column) {
     return {
-      numbers: "declare a column of numbers in step 3, with both ends",
-      cells: "declare a column in step 3, as a list of values or with bins",
+      numbers: "declare a column of numbers under People, with both ends",
+      cells: "declare a column under People, as a list of values or with bins",
       any: "the table needs another column",
     }[shape.column];
   }
   if ((shape.needsBy || (shape.columns && !namesTables(shape.more, query.typed))) && !query.by.size) {
-    return groupable().length ? "choose a column" : "declare a column in step 3, as a list of values or with bins";
+    return groupable().length ? "choose a column" : "declare a column under People, as a list of values or with bins";
   }
   return null;
 }
@@ -231,6 +232,20 @@ function card(query, index) {
     ),
     fields.more,
     h("p", { class: "error", "data-error": `queries.${index}` }),
+    h("p", { class: "cost open", id: `open-${index}` }),
+  );
+}
+
+const titleOf = ({ kind }) => {
+  const { label } = KINDS[kind] ?? { label: kind };
+  return `${label[0].toUpperCase()}${label.slice(1)}`;
+};
+
+function price(query, index) {
+  return h(
+    "section",
+    { class: "price", "aria-label": `price of question ${index + 1}` },
+    h("h3", {}, query.name.trim() || titleOf(query)),
     h("p", { class: "cost", id: `cost-${index}` }),
     h("div", { id: `estimate-${index}` }),
     h("div", { id: `cautions-${index}` }),
@@ -243,15 +258,26 @@ export function renderQueries() {
   $("ask-hint").textContent = ready
     ? "Nothing is asked yet."
     : problemOfTable()
-      ? "The table cannot be opened; step 3 says why."
+      ? "The table cannot be opened; Data says why."
       : columns().length
-        ? "Say in step 3 whose row it is."
+        ? "Say under People whose row it is."
         : "Choose a table first.";
   $("add-query").hidden = !ready;
   $("sql-box").hidden = !ready;
   $("budget").hidden = !asked.length;
   $("queries").replaceChildren(...(ready ? asked.map(card) : []));
+  $("prices").replaceChildren(...(ready ? asked.map(price) : []));
 }
+
+// What of these steps survives a reload.
+export const questionState = () => asked.map((query) => ({ ...query, by: [...query.by] }));
+
+export function restoreQuestions(kept) {
+  asked = kept.filter((query) => KINDS[query.kind]).map((query) => ({ ...query, by: new Set(query.by) }));
+  renderQueries();
+}
+
+export const countAsked = () => asked.length;
 
 // Words as one more sentence of a line.
 const sentence = (words) => (words ? ` ${words[0].toUpperCase()}${words.slice(1)}.` : "");
@@ -263,8 +289,8 @@ function caution({ about, columns: several, words }) {
   const are = several.length > 1 ? "are" : "is";
   const same = one ? `, or tick that ${several.join(" and ")} ${are} the same in all rows of a person` : "";
   return about === "max_groups"
-    ? `A person counts in one group only, though ${several.join(" and ")} may differ between their rows. Say in step 3 how many groups a person counts in${same}.`
-    : `Only one row of a person counts, chosen at random. Say in step 3 how many rows of a person count${same}.`;
+    ? `A person counts in one group only, though ${several.join(" and ")} may differ between their rows. Say under People how many groups a person counts in${same}.`
+    : `Only one row of a person counts, chosen at random. Say under People how many rows of a person count${same}.`;
 }
 
 export function showEstimate(batch) {
@@ -281,12 +307,14 @@ export function showEstimate(batch) {
     $(`cautions-${index}`).replaceChildren(
       ...(estimate?.cautions ?? []).filter((each) => each.about !== "delta").map((each) => h("p", { class: "caution" }, caution(each))),
     );
+    line.closest(".price").querySelector("h3").textContent = query.name.trim() || titleOf(query);
+    $(`open-${index}`).textContent = lack === null ? "" : `Not finished: ${lack}.`;
     if (lack !== null) line.textContent = `Not finished, and not in the cost: ${lack}.`;
     else if (!estimate) line.textContent = "";
     else {
-      const error = estimate.error === null ? "" : `, expected error ± ${number(estimate.error, 3)}`;
-      const within = estimate.within === null || estimate.within_words ? "" : `, 95% within ± ${atMost(estimate.within, 3)}`;
-      line.textContent = `Costs ${estimate.cost}${error}${within}. ${estimate.noise}.${sentence(estimate.within_words)}${gain(estimate)}`;
+      const error = estimate.error === null ? [] : [", ", term("error", "expected error"), ` ± ${number(estimate.error, 3)}`];
+      const within = estimate.within === null || estimate.within_words ? [] : [", ", term("within", "95% within"), ` ± ${atMost(estimate.within, 3)}`];
+      line.replaceChildren(term("cost", "Costs"), ` ${estimate.cost}`, ...error, ...within, `. ${estimate.noise}.${sentence(estimate.within_words)}${gain(estimate)}`);
     }
   }
   const open = asked.length - asking.length;
@@ -299,7 +327,7 @@ export function showEstimate(batch) {
     ? `“${batch.dataset}” is new to the ledger: this plan becomes its whole budget.`
     : `The ledger has ε = ${allowed(batch.remaining, 5)} left for “${batch.dataset}”.`;
   const unused = batch.estimates.flatMap((each) => each.cautions).find((each) => each.about === "delta");
-  $("total").textContent = `In all ${batch.total} of ε = ${number(batch.epsilon, 5)}. ${left}${rest}${sentence(unused?.words.replace("delta", "δ"))}`;
+  $("total").replaceChildren(`In all ${batch.total} of `, term("budget", "ε"), ` = ${number(batch.epsilon, 5)}. ${left}${rest}${sentence(unused?.words.replace("delta", "δ"))}`);
 }
 
 export async function startQuestions() {

@@ -43,7 +43,7 @@ function table(rows) {
   if (!rows.length) return null;
   return h(
     "div",
-    { class: "wide" },
+    { class: "wide", tabindex: "0", role: "group", "aria-label": "fields" },
     h("table", {}, h("tbody", {}, rows.map(([name, type, needed, about]) =>
       h("tr", {}, h("td", {}, h("code", {}, name)), h("td", {}, type), h("td", { class: "soft" }, needed), h("td", { class: "soft" }, about))))),
   );
@@ -71,7 +71,7 @@ if (description) {
   $("about").replaceChildren(...description.info.description.split("\n\n").map((text) => h("p", {}, prose(text))));
   const example = `import httpx\n\nserver = httpx.Client(base_url="${location.origin}", headers={"X-Whosin": "notebook"})\nplan = {"adversary": {"prior": "0.05..0.5"}, "target": {"posterior": "0.6"}}\nserver.post("/api/plan", json=plan).json()["plan"]["epsilon"]`;
   $("routes").replaceChildren(
-    h("pre", {}, example),
+    h("pre", { tabindex: "0" }, example),
     h("h2", {}, "Routes"),
     ...Object.entries(description.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => route(path, method, operation))),

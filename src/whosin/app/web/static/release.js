@@ -1,18 +1,26 @@
-// The round: who is looking, how sure they may become, the data, the questions, the release.
+// The round: the promise and what it needs, the cost of the questions, the release.
 
+import { startAccuracy } from "./accuracy.js";
 import { download, get, latest, lost, post } from "./api.js";
 import { answers } from "./answers.js";
 import { beliefChart, ratesChart } from "./charts.js";
-import { columns, domains, unitChosen, loadDomains, loadRelated, loadTable, problemOfTable, relatedKeys, tableKeys, useTable } from "./data.js";
-import { $, allowed, atMost, clearErrors, debounce, h, number, onFile, reasons, sections, showError } from "./dom.js";
-import { allFinished, askable, loadQueries, queries, renderQueries, showEstimate } from "./questions.js";
+import { columns, declaredColumns, domains, unitChosen, loadDomains, loadRelated, loadTable, problemOfTable, relatedKeys, restoreTable, tableKeys, tableState, unfinished, useTable } from "./data.js";
+import { $, allowed, ask, atMost, clearErrors, debounce, h, number, onFile, reasons, sections, showError } from "./dom.js";
+import { term } from "./glossary.js";
+import { allFinished, askable, countAsked, loadQueries, queries, questionState, renderQueries, restoreQuestions, showEstimate } from "./questions.js";
 import { profileEditor } from "./profile.js";
+import { forget, restore, saveSoon, startState } from "./state.js";
+import { currentStep, go, refreshSteps, showStep, startSteps } from "./steps.js";
 import { capital, inPageWords } from "./words.js";
 
 const PENDING = "whosin-pending";
 const plan = latest();
 const estimate = latest();
 let planned = null;
+let priced = null; // the estimate of the questions as they are
+let released = null; // the title of what this form has released
+let curator = false;
+let accuracySoon = () => {};
 let profile = null; // the editor of that target
 
 const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`).value;
@@ -77,6 +85,7 @@ function scenario() {
     domains: domains(),
     ...relatedKeys(),
     queries: queries(),
+    ...whose(),
   };
   const budget = {};
   if ($("split").value !== "weights") budget.split = $("split").value;
@@ -85,7 +94,7 @@ function scenario() {
   return Object.keys(budget).length ? { ...keys, budget } : keys;
 }
 
-// Steps 1 and 2
+// The promise
 
 function priorWords(low, high) {
   if (candidates()) return "";
@@ -124,21 +133,21 @@ function words() {
 function figures(view) {
   const { epsilon, baseline_epsilon: plain, relation, gamma, delta } = view.plan;
   const count = view.count[$("noise").value];
-  const list = [["ε in all", allowed(epsilon), `between ${relation} neighbours`]];
+  const list = [["epsilon", "ε in all", allowed(epsilon), [`between ${relation} `, term("relation", "neighbours")]]];
   if (count) {
-    list.push(["error of a count", `± ${number(count.error, 3)}`, `95% within ± ${atMost(count.within, 3)}`]);
+    list.push(["error", "error of a count", `± ${number(count.error, 3)}`, `95% within ± ${atMost(count.within, 3)}`]);
   }
-  list.push(["beliefs grow by", `× ${atMost(gamma)}`, delta ? `may fail: ${delta}` : "at most, always"]);
-  if (plain === null) list.push(["plain DP", "cannot", "no ε holds this against every belief"]);
-  else if (delta) list.push(["plain DP", `ε = ${number(plain)}`, "without a failure probability"]);
+  list.push(["gamma", "beliefs grow by", `× ${atMost(gamma)}`, delta ? `may fail: ${delta}` : "at most, always"]);
+  if (plain === null) list.push(["plain", "plain DP", "cannot", "no ε holds this against every belief"]);
+  else if (delta) list.push(["plain", "plain DP", `ε = ${number(plain)}`, "without a failure probability"]);
   else {
     const ratio = epsilon / plain;
     const times = ratio > 1 ? `${number(ratio, 3)} × less` : `${number(1 / ratio, 3)} × more`;
     const noise = Math.abs(ratio - 1) < 1e-6 ? "the same" : times;
-    list.push(["noise, against plain DP", noise, `plain DP: ε = ${number(plain)}`]);
+    list.push(["plain", "noise, against plain DP", noise, `plain DP: ε = ${number(plain)}`]);
   }
-  return list.map(([name, value, more]) =>
-    h("div", {}, h("dt", {}, name), h("dd", {}, value, h("small", {}, more))),
+  return list.map(([key, name, value, more]) =>
+    h("div", {}, h("dt", {}, term(key, name)), h("dd", {}, value, h("small", {}, more))),
   );
 }
 
@@ -155,20 +164,28 @@ async function needs() {
     panel.classList.add("stale");
     $("needs-words").textContent = lost(error) ? "Waiting for the server." : "Something above needs another look.";
     showError(inPageWords(error), "target");
+    refreshSteps();
     return;
   }
   panel.classList.remove("stale");
   $("needs-words").textContent = planned.card[1].lines.join(" ");
   $("figures").replaceChildren(...figures(planned));
-  const pictures = [["How sure anyone can become", beliefChart(planned)], ["What the best test reaches", ratesChart(planned.rates)]];
+  const pictures = [["belief", "How sure anyone can become", beliefChart(planned)], ["tests", "What the best test reaches", ratesChart(planned.rates)]];
   if (planned.rates.first) pictures.reverse();
-  $("belief-chart").replaceChildren(...pictures.flatMap(([title, drawing]) => [h("h3", {}, title), ...drawing]));
+  $("belief-chart").replaceChildren(...pictures.map(([key, title, drawing], index) =>
+    h("details", { open: openPictures[index] }, h("summary", {}, title), ...drawing, h("p", { class: "note" }, term(key, "What does this picture show?")))));
+  for (const [index, each] of [...$("belief-chart").children].entries()) each.addEventListener("toggle", () => {
+    openPictures[index] = each.open;
+  });
   if (chosen("target") === "profile") profile.show(planned.curves.at(-1).points);
   const more = planned.card.filter((part) => /^(Out of|If they know|Compared|More than)/.test(part.title));
-  $("needs-card").replaceChildren(...sections(more).flat(), reasons(planned.theorems));
+  $("needs-card").replaceChildren(h("details", {}, h("summary", {}, "In people, and if they know more"), ...sections(more).flat()), reasons(planned.theorems));
+  refreshSteps();
 }
 
-// Step 4: what it costs
+const openPictures = [true, false];
+
+// What it costs
 
 async function cost() {
   clearErrors("table");
@@ -177,41 +194,123 @@ async function cost() {
   for (const step of ["budget", "release"]) clearErrors(step);
   if (problemOfTable()) showError(problemOfTable(), "table.source");
   const ready = columns().length > 0 && unitChosen() && askable().length > 0 && planned !== null;
-  $("go").disabled = true;
   $("save-scenario").disabled = !ready;
   if (!ready) {
+    priced = null;
     showEstimate(null);
+    showRelease();
     return;
   }
   const asking = askable();
   try {
-    const batch = await estimate("/api/estimate", scenario());
-    showEstimate(batch);
-    $("go").disabled = Boolean(batch.refusal) || !allFinished();
-    if (batch.refusal) {
-      showError({ field: "budget", message: `The ledger would refuse this: ${batch.refusal}.` }, "budget");
+    priced = await estimate("/api/estimate", scenario());
+    showEstimate(priced);
+    if (priced.refusal && !priced.stored && !priced.lookalikes.length) {
+      showError({ field: "budget", message: `The ledger would refuse this: ${priced.refusal}.` }, "budget");
     }
   } catch (error) {
     if (error.name === "AbortError") return;
+    priced = null;
     showEstimate(null);
     showError(inPageWords(error, asking), "budget");
   }
+  showRelease();
 }
 
-const costSoon = debounce(cost, 300);
+// The step Release: whose people they are, whether it was asked before, and whether it can go.
+
+const undecided = () => priced !== null && priced.lookalikes.length > 0 && !chosenOr("whose");
+const chosenOr = (name) => document.querySelector(`input[name="${name}"]:checked`)?.value ?? null;
+
+// What the curator says of people whom the ledger may know.
+function whose() {
+  if ($("whose").hidden) return {};
+  const said = chosenOr("whose");
+  if (said === "continues") return { continues: $("continues").value };
+  return said === "new" ? { new_people: true } : {};
+}
+
+function showRelease() {
+  const others = priced?.lookalikes ?? [];
+  // Once it is said that this continues a dataset, that one is known, and nothing is alike any more.
+  if (others.length) {
+    $("whose").hidden = false;
+    $("whose-note").textContent = `The ledger knows ${others.join(" and ")}, with the same privacy unit and columns.`;
+    const before = $("continues").value;
+    $("continues").replaceChildren(...others.map((name) => h("option", { value: name }, name)));
+    if (others.includes(before)) $("continues").value = before;
+  } else if (priced && chosenOr("whose") !== "continues") $("whose").hidden = true;
+  const again = $("again").checked;
+  $("before").hidden = !priced?.stored;
+  const shows = Boolean(priced?.stored) && !again;
+  const refused = priced?.refusal && !shows;
+  $("look-choice").hidden = !curator || shows;
+  $("go").disabled = !priced || !allFinished() || undecided() || Boolean(refused);
+  $("go").textContent = shows ? "Show the stored answers" : "Release";
+  $("go-words").hidden = shows;
+  $("go-hint").textContent = hint(refused);
+  refreshSteps();
+}
+
+function hint(refused) {
+  if (!columns().length) return "Choose a table first.";
+  if (!unitChosen()) return "Say under People whose row it is.";
+  if (!planned) return "The promise needs another look.";
+  if (!countAsked()) return "Ask something first.";
+  if (!allFinished()) return "A question is not finished.";
+  if (!priced) return "Something needs another look; the list of steps says where.";
+  if (undecided()) return "Say whose budget it is.";
+  return refused ? `The ledger would refuse this: ${priced.refusal}.` : "";
+}
+
+function status() {
+  const declared = declaredColumns().filter((name) => !unfinished(name)).length;
+  const open = countAsked() - askable().length;
+  const questions = countAsked() === 1 ? "1 question" : `${countAsked()} questions`;
+  return {
+    data: { done: columns().length > 0, words: $("source").value || "choose a table" },
+    people: { done: columns().length > 0 && unitChosen(), words: !columns().length ? "" : unitChosen() ? `${declared} ${declared === 1 ? "column" : "columns"} declared` : "whose row is it?" },
+    promise: { done: planned !== null, words: planned ? `ε = ${allowed(planned.plan.epsilon)}` : "" },
+    questions: { done: allFinished(), words: open ? `${open} not finished` : countAsked() ? questions : "ask something" },
+    price: { done: priced !== null && allFinished(), words: priced ? `${priced.total}` : "" },
+    release: { done: Boolean(priced?.stored) && allFinished(), words: priced?.stored && allFinished() ? "paid for" : $("go").disabled ? "not ready yet" : "ready" },
+    report: { done: released !== null, words: released ?? "" },
+  };
+}
+
+let pricing = Promise.resolve(); // the newest estimate
+const priceNow = () => {
+  pricing = cost();
+  return pricing;
+};
+const costSoon = debounce(priceNow, 300);
+
+// Whether what is asked now may go: the price that is shown before a release is that of this form.
+async function isReady() {
+  priceNow();
+  for (let last = null; last !== pricing; ) {
+    last = pricing;
+    await last;
+  }
+  return !$("go").disabled;
+}
 const needsSoon = debounce(needs, 120);
 
 export function changed() {
+  if ($("look-found").childElementCount) $("look-found").replaceChildren();
+  saveSoon();
   costSoon();
+  refreshSteps();
 }
 
 function changedPlan() {
   words();
   needsSoon();
-  costSoon();
+  accuracySoon();
+  changed();
 }
 
-// Step 5
+// Paying
 
 const freshId = () =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -229,6 +328,48 @@ function pending() {
   }
 }
 
+// The curator's look, the question, the release: nothing is paid before the answer is yes.
+async function releaseNow() {
+  clearErrors("release");
+  if (!(await isReady())) return;
+  const fresh = $("again").checked && priced.stored;
+  const body = { scenario: scenario(), ...(fresh ? { request: freshId() } : {}) };
+  if (!priced.stored || fresh) {
+    if (!(await looked(body.scenario))) return;
+    const left = priced.remaining === null ? null : `Before it, ε = ${allowed(priced.remaining, 5)} is left for “${priced.dataset}”.`;
+    const lines = [
+      h("p", {}, h("strong", {}, `${priced.estimates.length === 1 ? "1 answer" : `${priced.estimates.length} answers`} will spend ${priced.total} of ε = ${number(priced.epsilon, 5)}, for good.`)),
+      left,
+      fresh ? "You have paid for these questions before. They are asked anew, and paid for again." : null,
+      "What is released cannot be taken back.",
+    ];
+    if (!(await ask("Release?", lines.filter(Boolean), "Release"))) return;
+  }
+  await release(body);
+}
+
+// Whether the release may go on: always where nobody may look, or where the look is skipped.
+async function looked(asking) {
+  $("look-found").replaceChildren();
+  if (!curator || chosen("look") === "skip") return true;
+  $("progress").textContent = "Looking at the rows, for your eyes only …";
+  try {
+    const found = await post("/api/preflight", asking);
+    if (found.lines.length) {
+      $("look-found").replaceChildren(h("div", { class: "pending" },
+        h("p", { class: "fails" }, found.stops ? "Stopped before anything was spent." : "The look found this."),
+        h("ul", {}, found.lines.map((line) => h("li", {}, line))),
+        h("p", { class: "note" }, found.warning, found.stops ? " Correct the domains or the conditions, or skip the look if they are as they should be." : "")));
+    }
+    return !found.stops;
+  } catch (error) {
+    showError(inPageWords(error, askable()), "release");
+    return false;
+  } finally {
+    $("progress").textContent = "";
+  }
+}
+
 async function release(body) {
   clearErrors("release");
   remember(body); // before anything is sent: a closed page can continue it
@@ -238,11 +379,12 @@ async function release(body) {
   try {
     const made = await post("/api/release", body);
     remember(null);
-    answers(made, body);
-    $("progress").textContent = "Done.";
-    $("results").focus();
-    $("results").scrollIntoView({ block: "start" });
-    await cost();
+    answers(made, { ...body, request: made.request });
+    released = made.title;
+    $("again").checked = false;
+    $("progress").textContent = "";
+    go("report");
+    await priceNow();
   } catch (error) {
     $("progress").textContent = "";
     const certain = !lost(error) && error.status < 500;
@@ -296,6 +438,7 @@ async function load(view) {
   const [low, high] = String(who.prior ?? "0..1").split("..");
   both("low", asPercent(low));
   both("high", asPercent(high ?? low));
+  for (const radio of document.querySelectorAll('input[name="whose"]')) radio.checked = false;
   choose("target", kind);
   const text = PERCENT.includes(kind) ? asPercent(value) : String(value);
   if (SLIDERS.includes(kind)) both(kind, text);
@@ -316,8 +459,9 @@ async function load(view) {
     loadQueries(loaded.queries);
   }
   $("scenario-notes").textContent = ["Loaded.", ...view.notes].join(" ");
+  saveSoon();
   await needs();
-  await cost();
+  await priceNow();
 }
 
 async function loading(reading) {
@@ -353,8 +497,21 @@ async function offerTargets() {
   }
 }
 
-export async function start() {
+const formState = () => ({ ...tableState(), asked: questionState(), step: currentStep() });
+
+async function startOver() {
+  const sure = await ask("Start over?", ["Everything on this form is forgotten. What was released stays in the ledger."], "Start over");
+  if (!sure) return;
+  forget();
+  location.hash = "#release/data";
+  location.reload();
+}
+
+export async function start(hello) {
+  curator = hello.curator;
+  startSteps(status);
   await offerTargets();
+  accuracySoon = startAccuracy(() => ({ adversary: adversary(), target: target() }));
   for (const id of ["low", "high", ...SLIDERS]) {
     $(id).addEventListener("input", () => {
       $(`${id}-text`).value = $(id).value;
@@ -366,7 +523,7 @@ export async function start() {
     });
   }
   for (const id of ["epsilon", "delta", "group-size", "known", "people", "rho", "candidates"]) $(id).addEventListener("input", changedPlan);
-  for (const radio of document.querySelectorAll('#view-release input[type="radio"]')) {
+  for (const radio of document.querySelectorAll('#step-promise input[type="radio"]')) {
     radio.addEventListener("change", () => {
       if (radio.name === "linked" && linked() && chosen("target") === "posterior") {
         choose("target", "gamma");
@@ -383,12 +540,20 @@ export async function start() {
   for (const id of ["title", "share"]) $(id).addEventListener("input", changed);
   $("split").addEventListener("change", changed);
   $("noise").addEventListener("change", changedPlan);
-  $("go").addEventListener("click", () => release({ scenario: scenario(), request: freshId() }));
+  for (const radio of document.querySelectorAll('input[name="whose"]')) radio.addEventListener("change", priceNow);
+  $("continues").addEventListener("change", () => {
+    choose("whose", "continues");
+    priceNow();
+  });
+  $("again").addEventListener("change", showRelease);
+  for (const radio of document.querySelectorAll('input[name="look"]')) radio.addEventListener("change", () => $("look-found").replaceChildren());
+  $("start-over").addEventListener("click", startOver);
+  $("go").addEventListener("click", releaseNow);
   $("continue").addEventListener("click", () => release(pending()));
   $("forget").addEventListener("click", () => {
     remember(null);
     $("pending").hidden = true;
-    cost();
+    priceNow();
   });
   $("save-scenario").addEventListener("click", async () => {
     try {
@@ -405,9 +570,18 @@ export async function start() {
     loading(async () => post("/api/scenario/read", { text: await file.text() })));
   window.addEventListener("whosin-back", async () => {
     await needs();
-    await cost();
+    await priceNow();
   });
   $("pending").hidden = pending() === null;
   renderQueries();
+  startState(hello.folder, hello.user, formState);
+  const kept = restore();
+  if (kept) {
+    profile?.read();
+    if (kept.step) showStep(kept.step);
+    if (await restoreTable(kept)) restoreQuestions(kept.asked ?? []);
+    accuracySoon();
+  }
   await needs();
+  await priceNow();
 }

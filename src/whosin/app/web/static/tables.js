@@ -133,7 +133,7 @@ export function tables(answer, index, csv) {
       h("summary", {}, h("strong", {}, table.title), " ", h("span", { class: "soft" }, cells + noisy)),
       inside,
     );
-    const draw = () => inside.replaceChildren(...(made.open ? [...body(answer, table, chosen), csv(table, number)] : []).flat());
+    const draw = () => inside.replaceChildren(...(made.open ? [...body(answer, table, chosen), csv(table, number)] : []).flat().filter(Boolean));
     made.addEventListener("toggle", draw);
     draw();
     return { made, draw, names: wordsOf(table.title) };

@@ -1,8 +1,10 @@
 // The further views: verify, notions, distortion, ledger.
 
+import { storedAnswers } from "./answers.js";
 import { get, post } from "./api.js";
 import { curveChart } from "./charts.js";
 import { $, clearErrors, h, number, onFile, reasons, s, sections, showError } from "./dom.js";
+import { term } from "./glossary.js";
 
 // Verify
 
@@ -25,7 +27,7 @@ function verdict(result) {
     result.lower === null ? null : h("p", { class: "soft" }, `and at least ${result.lower}, by the case below`),
     level.note ? h("p", { class: "note" }, level.note) : null,
     claim,
-    case_ ? h("h3", {}, result.lower === null ? "The case that proves it" : "The worst case found") : h("p", {}, "No single case stands behind it."),
+    case_ ? h("h2", {}, result.lower === null ? "The case that proves it" : "The worst case found") : h("p", {}, "No single case stands behind it."),
     h("table", {}, h("tbody", {}, rows.map(([name, value]) => h("tr", {}, h("th", { scope: "row" }, name), h("td", {}, String(value)))))),
     case_ && !case_.attained ? h("p", { class: "note" }, "The level is a limit; this case is close to it.") : null,
     reasons(result.theorems),
@@ -198,7 +200,7 @@ function drawings(tradeOff) {
 
 async function history(name, where) {
   const recorded = await get(`/api/ledger/history?dataset=${encodeURIComponent(name)}`);
-  const heads = ["", "when", "who", "what", "cost"];
+  const heads = ["no.", "when", "who", "what", "cost"];
   const waiting = recorded.unanswered ? ` ${recorded.unanswered} paid for and not answered yet.` : "";
   where.replaceChildren(
     h("p", { class: "holds" }, `The chain of digests is whole.${waiting}`),
@@ -215,14 +217,59 @@ async function history(name, where) {
   );
 }
 
-// What a curator does for next month's file; the page itself changes no registration.
+// What was paid for, request by request; each can be opened again, which spends nothing.
+async function requests(name) {
+  const { requests: paid } = await get(`/api/ledger/requests?dataset=${encodeURIComponent(name)}`);
+  const heads = ["when", "who", "questions", "cost", ""];
+  const line = ({ request, when, who, questions, cost, answered }) => {
+    const words = questions.join(", ");
+    const open = h("button", { type: "button", class: "quiet", "aria-label": `Open ${words} of ${when}`, onclick: () => opened(name, request, words) }, "Open");
+    return h("tr", {}, [when, who, words, cost].map((cell) => h("td", {}, cell)), h("td", { class: "r" }, answered ? open : "not answered yet"));
+  };
+  return paid.length
+    ? h("div", { class: "wide tall", tabindex: "0", role: "region", "aria-label": `paid requests of ${name}` },
+      h("table", {},
+        h("thead", {}, h("tr", {}, heads.map((head) => (head ? h("th", { scope: "col" }, head === "cost" ? term("cost", head) : head) : h("td", {}))))),
+        h("tbody", {}, paid.map(line))))
+    : h("p", { class: "note" }, "Nothing has been paid for yet.");
+}
+
+async function opened(name, request, words) {
+  clearErrors("ledger");
+  const asked = `dataset=${encodeURIComponent(name)}&request=${encodeURIComponent(request)}`;
+  try {
+    const made = await get(`/api/ledger/answers?${asked}`);
+    $("stored").replaceChildren(
+      h("header", {}, h("h2", { tabindex: "-1" }, words),
+        h("p", { class: "actions" },
+          h("a", { class: "button", href: `/api/ledger/report?${asked}`, download: `${name}.html` }, "HTML report"),
+          h("button", { type: "button", class: "quiet", onclick: () => $("stored").replaceChildren() }, "Close"))),
+      h("p", { class: "note" }, `Stored answers from ${name}, request ${request}. Opening them spends nothing.`),
+      ...storedAnswers(made),
+    );
+    $("stored").querySelector("h2").focus();
+    $("stored").scrollIntoView({ block: "start" });
+  } catch (error) {
+    showError({ field: "ledger", message: error.message }, "ledger");
+  }
+}
+
+// Datasets with the same columns that are said to be about other people.
+function apart({ registration }) {
+  const others = Object.keys(registration?.apart_from ?? {});
+  return others.length
+    ? h("p", { class: "note" }, `By the curator’s word nobody is in ${others.join(" or ")} too. Of somebody who is, all of these answers together say more than each budget allows.`)
+    : null;
+}
+
+// What a curator does for next month's file; where the guide cannot.
 function goingOn(command) {
   if (!command) return null;
   return h(
     "details",
     {},
     h("summary", {}, "Go on with another file, other domains or bounds"),
-    h("p", {}, "The budget stays: next month’s file is paid from what this month’s left. Put the new file into the served folder instead of the old one, save the scenario with the new domains and bounds there (Release, Save the scenario), and run in that folder:"),
+    h("p", {}, "The budget stays: next month’s file is paid from what this month’s left. A file with the same columns can be chosen under Release, which then asks whose people they are. For other domains or bounds, save the scenario into the served folder and run there:"),
     h("pre", {}, h("code", {}, command)),
     h("p", { class: "note" }, "Until then questions about the new file are refused. Whose rows they are can never change."),
   );
@@ -236,8 +283,9 @@ async function showLedger() {
       $("datasets").replaceChildren(h("p", { class: "card" }, "Nothing has been released from here yet."));
       return;
     }
+    const paid = await Promise.all(datasets.map(({ dataset }) => requests(dataset)));
     $("datasets").replaceChildren(
-      ...datasets.map(({ dataset, card, budget_state, amend }) => {
+      ...datasets.map(({ dataset, card, budget_state, amend }, index) => {
         const share = Math.min(1, Number(budget_state.spent_epsilon) / Number(budget_state.budget_epsilon) || 0);
         const bar = h("div", { class: "meter", role: "img", "aria-label": `${Math.round(share * 100)}% of the budget is spent` }, h("span", {}));
         bar.style.setProperty("--share", `${share * 100}%`);
@@ -254,7 +302,7 @@ async function showLedger() {
             }
           },
         }, "History");
-        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, card[0].lines.map((line) => h("p", {}, line)), sections(card.slice(1)), goingOn(amend), button, entries);
+        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, h("p", {}, card[0].lines.join(" "), " ", term("budget", "What is a budget?")), apart(budget_state), sections(card.slice(1)), h("h3", {}, "Paid for"), paid[index], goingOn(amend), button, entries);
       }),
     );
   } catch (error) {

@@ -1,0 +1,323 @@
+"""Routes of the page's guide: the draft it starts from, accuracy first, the look before a release
+pays, and answers that were paid before.
+
+Whatever depends on rows is for curators alone: the kinds of texts that are guessed from the first
+rows, domains that are read off the rows, and the look before a release.
+"""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel
+
+from whosin.app.cli.options import plain_json
+from whosin.app.cli.plan import measure_accuracy
+from whosin.app.web import folder, scenarios, tasks
+from whosin.app.web.access import Settings, Visitor, has_ledger
+from whosin.app.web.bodies import (
+    AccuracyBody,
+    BoundedRoute,
+    DraftBody,
+    RequestRefused,
+    ScenarioBody,
+    body_data,
+)
+from whosin.app.web.release_routes import ReleaseResult, answer_data
+from whosin.app.web.tasks import quick_route, scan_route
+from whosin.calibration import PlannedQuery
+from whosin.errors import InvalidInput, UnknownName, at
+from whosin.exact import rational
+from whosin.ledger import BudgetState, Entry, Ledger
+from whosin.ledger.budget import Cost
+from whosin.release import DuckDB, Release
+from whosin.release.answer import read_answers
+from whosin.release.draft import UNIT_NAME_PATTERN, ColumnDraft, draft_columns, read_dictionary
+from whosin.release.inspection import CURATOR_NOTE, run_preflight
+from whosin.release.table import dataset_name
+from whosin.report.card import budget_state_card, cost_words, plan_card
+from whosin.report.document import section_data
+from whosin.report.html import release_report
+from whosin.report.releases import describe_costs, describe_preflight
+
+guide_router = APIRouter(tags=["guide"], route_class=BoundedRoute)
+COUNT_KINDS = ("count", "rows", "histogram")
+
+
+class DraftColumn(BaseModel):
+    """A column as a draft has it: "values", "numbers", "dates", or "text" for what has too many
+    values to list; its domain where a dictionary or a look at the rows says it."""
+
+    name: str
+    type: str
+    numeric: bool
+    kind: str
+    domain: Any
+    from_rows: bool
+    about: str
+
+
+class Draft(BaseModel):
+    """The draft of a scenario: the columns of a table, those that may say whose row it is, and what
+    the ledger has the table registered with, if it has."""
+
+    file: str
+    columns: list[DraftColumn]
+    privacy_units: list[str]
+    registered: dict[str, Any] | None
+
+
+@guide_router.post("/api/draft")
+@quick_route
+def draft_table(settings: Settings, visitor: Visitor, body: DraftBody) -> Draft:
+    """The columns of a table with guessed kinds, as `whosin draft` has them: from the schema, and
+    for a curator's text files from the first rows; no value of a row is shown."""
+    return _make_draft(settings, visitor, body, from_rows=False)
+
+
+@guide_router.post("/api/draft/rows")
+@scan_route
+def look_up_domains(settings: Settings, visitor: Visitor, body: DraftBody) -> Draft:
+    """The same with domains read off the rows, which are marked so: for curators."""
+    _require_curator(visitor)
+    return _make_draft(settings, visitor, body, from_rows=True)
+
+
+def _require_curator(visitor: Visitor) -> None:
+    if not visitor.curator:
+        raise RequestRefused(
+            403, "only a curator may look at the rows", hint="ask yours to run whosin inspect"
+        )
+
+
+def _make_draft(settings: Settings, visitor: Visitor, body: DraftBody, *, from_rows: bool) -> Draft:
+    with at("table.source"):
+        source = folder.find_table(settings.folder, body.source, visitor.tables(settings))
+    with DuckDB() as engine:
+        with at("table.source"):
+            data = engine.open(source)
+        schema = data.schema()
+        names = body.columns or list(schema)
+        for name in names:
+            if name not in schema:
+                raise UnknownName("columns", name, list(schema))
+        known = _read_dictionary(body.dictionary, list(schema))
+        look = visitor.curator
+        drafts = draft_columns(engine, data, names, known, from_rows=from_rows, look=look)
+    return Draft(
+        file=body.source,
+        columns=[_describe_draft(each, schema[each.name]) for each in drafts],
+        privacy_units=[name for name in schema if UNIT_NAME_PATTERN.fullmatch(name)],
+        registered=_registered_table(settings, body.source),
+    )
+
+
+def _describe_draft(draft: ColumnDraft, kind: Any) -> DraftColumn:
+    said = {key: getattr(draft, key) for key in ("name", "kind", "from_rows", "about")}
+    domain = plain_json(draft.domain)
+    return DraftColumn(type=str(kind), numeric=bool(kind.is_numeric()), domain=domain, **said)
+
+
+def _read_dictionary(text: str | None, names: list[str]) -> dict[str, ColumnDraft]:
+    if text is None:
+        return {}
+    with TemporaryDirectory() as home, at("dictionary"):
+        path = Path(home, "the dictionary")
+        path.write_text(text, encoding="utf-8")
+        return read_dictionary(path, names)
+
+
+def _registered_table(settings: Settings, source: str) -> dict[str, Any] | None:
+    """The privacy unit, bounds and domains that a table's budget is for."""
+    budget_state = scenarios.dataset_budget_state(settings, dataset_name(source))
+    if budget_state is None or budget_state.registered is None:
+        return None
+    keys = ("privacy_unit", "max_rows_per_group", "max_groups", "domains")
+    public = budget_state.registered.public()
+    return {key: plain_json(public[key]) for key in keys if key in public}
+
+
+class Accuracy(BaseModel):
+    """The least ε (with a δ, the least ρ) for answers this exact, what anyone may believe then, and
+    whether that keeps the target, if one was given."""
+
+    epsilon: float
+    rho: float | None
+    delta: float
+    relation: str
+    noise: str
+    scale: float
+    words: str
+    adversaries: list[dict[str, Any]]
+    target: dict[str, Any] | None
+
+
+@guide_router.post("/api/plan/accuracy")
+@quick_route
+def plan_accuracy(body: AccuracyBody) -> Accuracy:
+    """What must be promised for 95% of answers within ± a width: the other way round (F33)."""
+    if body.query not in COUNT_KINDS:
+        raise UnknownName("query", body.query, COUNT_KINDS)
+    query = PlannedQuery(
+        body.query, Fraction(0), Fraction(1), body.max_rows_per_group, body.max_groups
+    )
+    given = body_data(body)
+    adversary, target = given.get("adversary", {}), given.get("target", {})
+    if "prior" not in adversary:  # a target is about someone with a prior
+        target = {key: target[key] for key in ("delta",) if key in target}
+    within = rational(body.within, "within")
+    data, noise, *_ = measure_accuracy(query, within, target, adversary, "within")
+    keys = ("epsilon", "delta", "relation", "adversaries")
+    return Accuracy(
+        **plain_json({key: data[key] for key in keys}),
+        rho=data.get("rho"),
+        noise=noise.kind,
+        scale=noise.scale,
+        words=query.words(),
+        target=plain_json(data.get("target")),
+    )
+
+
+class PreflightView(BaseModel):
+    """What the look before a release found, for the curator alone; whether it should not be paid
+    for as it is; and what it would spend."""
+
+    warning: str
+    lines: list[str]
+    stops: bool
+    spends: str
+
+
+@guide_router.post("/api/preflight")
+@scan_route
+def look_before_release(settings: Settings, visitor: Visitor, body: ScenarioBody) -> PreflightView:
+    """The curator's look before the first debit: undeclared values, categories that no row has,
+    conditions that are never true. Nothing is spent, and nothing of it may be published."""
+    _require_curator(visitor)
+    with scenarios.opened(settings, body, visitor) as (scenario, table):
+        estimates = scenarios.estimates_for(scenario, table)
+        conditions = [query.where for query in scenario.queries if query.where is not None]
+        policies = scenario.contribution_policies(table)
+        found = run_preflight(table, list(dict.fromkeys(conditions)), policies)
+        return PreflightView(
+            warning=CURATOR_NOTE,
+            lines=describe_preflight(found),
+            stops=found.stops,
+            spends=describe_costs(scenario.plan, estimates),
+        )
+
+
+DatasetName = Annotated[str, Query(max_length=200)]
+RequestName = Annotated[str, Query(alias="request", max_length=200)]
+
+
+class PaidRequest(BaseModel):
+    """A request that was paid for: when, in whose name, what it asked and cost, and whether all of
+    it is answered, so that it can be opened."""
+
+    request: str
+    when: str
+    who: str
+    questions: list[str]
+    cost: str
+    answered: bool
+
+
+class PaidRequests(BaseModel):
+    """The paid requests of a dataset, the newest first, as far as the visitor may see them."""
+
+    dataset: str
+    requests: list[PaidRequest]
+
+
+@guide_router.get("/api/ledger/requests")
+@quick_route
+def list_requests(settings: Settings, visitor: Visitor, dataset: DatasetName) -> PaidRequests:
+    """What was paid for from a dataset's budget, request by request."""
+    budget_state, paid, answers = _read_paid(settings, visitor, dataset)
+    return PaidRequests(
+        dataset=dataset,
+        requests=[
+            PaidRequest(
+                request=name,
+                when=str(debits[0].body["when"])[:19].replace("T", " "),
+                who=str(debits[0].body["who"]),
+                questions=[_question_name(each) for each in debits],
+                cost=_total_cost(debits, budget_state.budget.relation),
+                answered=all(each.request in answers for each in debits),
+            )
+            for name, debits in reversed(paid.items())
+        ],
+    )
+
+
+@guide_router.get("/api/ledger/answers")
+@quick_route
+def open_answers(
+    settings: Settings, visitor: Visitor, dataset: DatasetName, name: RequestName
+) -> ReleaseResult:
+    """The stored answers of a paid request; nothing is spent."""
+    made = _stored_answers(settings, visitor, dataset, name)
+    card = [*plan_card(made.budget_state.plan)[:2], *budget_state_card(made.budget_state)]
+    return ReleaseResult(
+        title=dataset,
+        request=name,
+        answers=[answer_data(each) for each in made],
+        budget_state=plain_json(made.budget_state.to_dict()),
+        card=section_data(card),
+    )
+
+
+@guide_router.get("/api/ledger/report", **tasks.file_response("text/html"))
+@tasks.text_route("text/html", tasks.run_scan)
+def report_answers(
+    settings: Settings, visitor: Visitor, dataset: DatasetName, name: RequestName
+) -> str:
+    """The report of a paid request: one HTML file that stands alone; nothing is spent."""
+    made = _stored_answers(settings, visitor, dataset, name)
+    return release_report(dataset, made.budget_state.plan, made)
+
+
+def _read_paid(
+    settings: Settings, visitor: Visitor, dataset: str
+) -> tuple[BudgetState, dict[str, list[Entry]], dict[str, str]]:
+    """A dataset's budget state, its debits by request, and the stored answers."""
+    if not has_ledger(settings):
+        raise InvalidInput("the ledger has no datasets yet", field="dataset", value=dataset)
+    with Ledger(settings.ledger, create=False) as ledger:
+        budget_state, entries, answers = ledger.record(dataset)
+    paid: dict[str, list[Entry]] = {}
+    for entry in entries:
+        if entry.kind == "debit" and visitor.sees(entry):
+            paid.setdefault(str(entry.request).rpartition("/")[0], []).append(entry)
+    return budget_state, paid, answers
+
+
+def _stored_answers(settings: Settings, visitor: Visitor, dataset: str, request: str) -> Release:
+    budget_state, paid, answers = _read_paid(settings, visitor, dataset)
+    debits = paid.get(request, [])
+    if not debits or any(each.request not in answers for each in debits):
+        raise RequestRefused(404, "no release of this id has been answered", "request")
+    relation = budget_state.budget.relation
+    made = [
+        read_answers(each.body, json.loads(answers[str(each.request)]), "", relation)
+        for each in debits
+    ]
+    return Release(request, tuple(answer for part in made for answer in part), budget_state)
+
+
+def _question_name(entry: Entry) -> str:
+    what = entry.body["what"]
+    return str(what.get("name") or what.get("query") or entry.request)
+
+
+def _total_cost(debits: list[Entry], relation: str) -> str:
+    costs = [each.body["costs"].get(relation) for each in debits]
+    if None in costs:
+        return "∞"
+    return cost_words(sum((Cost(**each) for each in costs), Cost(0, 0)))

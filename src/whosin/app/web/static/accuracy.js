@@ -1,0 +1,54 @@
+// The other way round: how exact answers have to be, and what must be promised for it.
+
+import { latest } from "./api.js";
+import { $, atMost, clearErrors, debounce, h, number, showError } from "./dom.js";
+import { term } from "./glossary.js";
+import { capital, inPageWords } from "./words.js";
+
+const ask = latest();
+const HINT = "95% of answers then lie that close to the truth. What must be promised for it?";
+const whole = (id) => (/^\d+$/.test($(id).value.trim()) ? Number($(id).value) : 1);
+
+const percent = (share, round = number) => `${round(share * 100, 3)}%`;
+
+function shown(found) {
+  const cost = found.rho === null ? [term("epsilon", "ε"), ` = ${atMost(found.epsilon)}`] : [term("rho", "ρ"), ` = ${atMost(found.rho)} (ε = ${atMost(found.epsilon)} at δ = ${found.delta})`];
+  const [first, ...others] = found.adversaries;
+  // The surest of those whom you describe; someone as unsure as a coin toss where nothing is said.
+  const last = ({ posteriors }) => (found.target ? posteriors.at(-1) : posteriors.findLast(({ prior }) => prior <= 0.5)) ?? posteriors[0];
+  const line = (each) => h("tr", {}, h("th", { scope: "row" }, capital(each.words)), h("td", { class: "r" }, percent(last(each).prior)), h("td", { class: "r" }, percent(last(each).posterior, atMost)));
+  const enough = found.target?.enough;
+  return [
+    h("p", {}, "It takes ", ...cost, `, ${found.noise} noise of `, term("scale", "scale"), ` ${number(found.scale)}. Someone ${percent(last(first).prior)} sure then becomes at most `, h("strong", {}, `${percent(last(first).posterior, atMost)} sure`), ", whatever else they know of others."),
+    found.target ? h("p", { class: enough ? "holds" : "fails" }, enough ? "What you promise allows it." : `What you promise does not allow it: promise at least ${percent(last(first).posterior, atMost)}, or ask for less.`) : null,
+    h("details", {}, h("summary", {}, "Against someone who knows more"),
+      h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "How sure anyone can become" },
+        h("table", {},
+          h("thead", {}, h("tr", {}, h("td", {}), h("th", { scope: "col", class: "r" }, "before"), h("th", { scope: "col", class: "r" }, "after"))),
+          h("tbody", {}, others.map(line))))),
+  ].filter(Boolean);
+}
+
+// `promise`: gives the adversary and the target as the page has them.
+export function startAccuracy(promise) {
+  const asked = async () => {
+    clearErrors("within");
+    const within = $("within").value.trim();
+    if (!within) {
+      $("within-words").replaceChildren(h("p", { class: "note" }, HINT));
+      return;
+    }
+    const bounds = { max_rows_per_group: whole("max_rows_per_group"), max_groups: whole("max_groups") };
+    try {
+      $("within-words").replaceChildren(...shown(await ask("/api/plan/accuracy", { ...promise(), within, query: $("within-query").value, ...bounds })));
+    } catch (error) {
+      if (error.name === "AbortError") return;
+      $("within-words").replaceChildren();
+      showError({ ...inPageWords(error), field: "within" }, "within");
+    }
+  };
+  const soon = debounce(asked, 200);
+  $("within").addEventListener("input", soon);
+  $("within-query").addEventListener("change", soon);
+  return soon;
+}

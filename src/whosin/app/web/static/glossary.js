@@ -1,0 +1,42 @@
+// What the words and numbers of this page mean: a dialog, so that it works without a network.
+
+import { $, h } from "./dom.js";
+
+const WORDS = {
+  epsilon: ["ε", "How much all answers together may change what anyone believes: the odds that a person is in the data change by a factor of at most e^ε. Smaller is safer, and noisier. ε = 0.4 is a factor of 1.5."],
+  relation: ["Neighbours", "Two tables that differ in one person. “Add-remove”: the person is in one and not in the other. “Replace”: someone else is there instead, so that both have the same size."],
+  delta: ["δ", "The probability with which the promise may fail. Without one it never fails."],
+  rho: ["ρ", "The cost of Gaussian noise (zero-concentrated differential privacy). Costs in ρ add up; an ε follows for each δ."],
+  belief: ["How sure anyone can become", "The largest belief that a person is in the data after everything is published, by the belief before. The shaded part is what you said someone may believe already; the steeper line is what they can believe after."],
+  gamma: ["Beliefs grow by", "A belief before, multiplied by this, is the most that anyone can believe after, against the adversary that you described."],
+  error: ["Expected error", "How far an answer is from the truth on average, because of the noise alone. What clamping and contribution bounds leave out comes on top."],
+  within: ["95% within", "In 95 of 100 releases the noise moves an answer by no more than this. The interval covers the noise, not what clamping and contribution bounds leave out."],
+  interval: ["95% interval", "Of 100 such intervals about 95 hold the value that would have been published without noise."],
+  plain: ["Plain differential privacy", "The same promise kept against someone who may know everything but this person. The comparison says what your description of the adversary saves."],
+  tests: ["What the best test reaches", "Any test that tries to tell who is in accuses some people by mistake. The curve is the most of those who are in that it can recognise, by how many others it accuses."],
+  cost: ["What an answer costs", "The part of the budget that its noise uses up. Costs of all answers about the same people add up; the ledger keeps them for good."],
+  budget: ["Budget", "The ε that your promise allows for all answers about the same people together, today and later. What is spent never comes back."],
+  noisy: ["Too noisy to read", "The standard error of the noise is more than 30% of the number, so that the number says little."],
+  unit: ["Privacy unit", "Whom the promise is made to: the people, or households, that the chosen column names. All rows of one of them are protected together."],
+  bounds: ["Contribution bounds", "How many rows of a person count in a group, and in how many groups a person counts. Rows beyond that are left out at random. Higher bounds need more noise."],
+  domain: ["Domain", "What a column may hold, as it is publicly known. If it is read off the rows it tells something about them that the promise does not cover."],
+  scale: ["Noise", "Laplace noise of scale s has a mean size of s; Gaussian noise is given by its standard deviation."],
+  table: ["Standard error of a cell", "The standard deviation of the noise in one number of a table. About two thirds of the numbers are closer to the truth than this."],
+};
+
+// A word that can be asked about: `words` stand on the page, `key` says what they mean.
+export const term = (key, words) =>
+  h("button", { type: "button", class: "term", "aria-haspopup": "dialog", onclick: () => explain(key) }, words);
+
+function explain(only) {
+  $("glossary-title").textContent = only ? WORDS[only][0] : "What the words mean";
+  const all = Object.values(WORDS).flatMap(([word, meaning]) => [h("dt", {}, word), h("dd", {}, meaning)]);
+  $("glossary-words").replaceChildren(only ? h("p", {}, WORDS[only][1]) : h("dl", {}, all));
+  $("glossary").showModal();
+}
+
+export function startGlossary() {
+  $("open-glossary").addEventListener("click", () => explain(null));
+  for (const word of document.querySelectorAll("[data-term]")) word.addEventListener("click", () => explain(word.dataset.term));
+  $("glossary-close").addEventListener("click", () => $("glossary").close());
+}

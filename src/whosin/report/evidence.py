@@ -1,0 +1,372 @@
+"""The pack of evidence about a release: data with a schema, a table for each actor.
+
+It has an entry for the registry of deployments too. It is made from a scenario, its cost estimate
+and its ledger's head; no row is read. None of it is legal advice.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+from whosin.calibration import Plan
+from whosin.errors import InvalidInput
+from whosin.exact import format_percent, round_up
+from whosin.ledger import BudgetState, Cost
+from whosin.ledger.budget import Budget
+from whosin.ledger.encoding import INFINITE_UNITS
+from whosin.release import CostEstimate
+from whosin.release.answer import cost_data
+from whosin.report.document import (
+    Document,
+    Paragraph,
+    Strong,
+    list_facts,
+    make_section,
+    make_table,
+    note,
+)
+from whosin.report.numbers import format_general
+from whosin.report.summary import (
+    LEGAL_NOTICE,
+    NEIGHBOUR_WORDS,
+    RatioBound,
+    assess_risks,
+    bound_presence,
+    bound_replacement,
+    join_said,
+    list_priors,
+    parameter_facts,
+    promise_sentence,
+    unit_facts,
+)
+from whosin.scenario_model import AboutSection
+
+if TYPE_CHECKING:
+    from whosin.release.scenario import Scenario
+
+PACK_KEYS = ("controller", "contact", "period", "decided_by", "reasons")
+"""What [about] has to say before a pack can be written."""
+REGISTRY_REPOSITORY = "opendp/deployments-registry-data"
+REGISTRY_COMMIT = "3e9c812a924cf01d228f26f6c462c59c391c3f2a"
+REGISTRY_SCHEMA = "schemas/deployments-schema.yaml"
+"""The schema that `registry_entry` follows, of 15 July 2026: the registry numbers no versions."""
+EVIDENCE_VERSION = 1
+TO_FILL_IN = "To be filled in before this entry is submitted."
+
+
+# Who may be looking, and how sure each of them can become.
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Someone who may look at a publication.
+
+    Attributes:
+        name: controller, recipient, insider or public.
+        family: what they may know and believe, by the symbol of the family of priors.
+        bound: what the publication can tell them about whether someone is in.
+        priors: how sure they may be before, for a table.
+    """
+
+    name: str
+    words: str
+    family: str
+    bound: RatioBound
+    priors: Sequence[Fraction]
+
+
+def list_actors(plan: Plan, whole: Plan, release: RatioBound | None = None) -> list[Actor]:
+    """The four actors of a pack.
+
+    Args:
+        whole: the plan of the dataset's whole budget.
+        release: what this release alone allows; by default as much as its plan.
+    """
+    assumed, wide = bound_presence(plan), list_priors(whole, assumed=False)
+    alone = assumed if release is None else min(release, assumed, key=lambda each: each.ratio)
+    hidden = "holds the rows and runs the release: nothing is hidden from them"
+    gets = f"gets everything that the dataset's budget will ever answer; {whole.family.words()}"
+    knows = (
+        "may know everything about everyone else, and how many people are in; may believe anything "
+        "about the person"
+    )
+    reads = f"reads this release alone; {plan.family.words()}"
+    return [
+        Actor("controller", hidden, "none: the data are known", RatioBound(), wide),
+        Actor("recipient", gets, whole.family.summary, bound_presence(whole), list_priors(whole)),
+        Actor(
+            "insider", knows, "D_B (the size known, any beliefs)", bound_replacement(whole), wide
+        ),
+        Actor("public", reads, plan.family.summary, alone, list_priors(plan)),
+    ]
+
+
+def bound_release(plan: Plan, estimates: Sequence[CostEstimate]) -> RatioBound | None:
+    """What one batch allows by itself; None where its promise is the plan's own."""
+    cost = sum((each.spend.cost(plan.relation) for each in estimates), Cost(0, 0))
+    if cost.rho >= INFINITE_UNITS or not plan.composes:
+        return None
+    count = len(estimates)
+    state = BudgetState("", "open", plan, Budget.of(plan), cost, count, count, "", "")
+    return RatioBound(state.ratio, Fraction(0) if state.certain else plan.failure)
+
+
+def require_about(about: AboutSection) -> None:
+    """Refuse to make a pack whose reader would not know who answers for it."""
+    missing = [key for key in PACK_KEYS if getattr(about, key) is None]
+    if missing:
+        lines = " and ".join(f"{key} = '…'" for key in missing)
+        error = InvalidInput(
+            f"[about] does not say {', '.join(missing)}",
+            field=missing[0],
+            value=missing,
+            hint=f"add {lines} to [about] of the scenario",
+        )
+        error.path = f"about.{missing[0]}"
+        raise error
+
+
+def evidence_data(
+    scenario: Scenario,
+    estimates: Sequence[CostEstimate],
+    state: BudgetState | None,
+    made: str,
+    version: str,
+) -> dict[str, Any]:
+    """The evidence about a scenario and its ledger as plain data; `evidence_schema` describes it.
+
+    Args:
+        state: the dataset's budget state; None where there is no ledger yet.
+        made: the day.
+        version: of whosin.
+    """
+    require_about(scenario.about)
+    plan = scenario.plan
+    noises = list(dict.fromkeys(each.noise for each in estimates))
+    table, whole = scenario.table, plan if state is None else state.plan
+    facts = unit_facts(table.privacy_unit, table.max_rows_per_group, table.max_groups)
+    facts |= parameter_facts(plan, state, noises, scenario.looked_up)
+    return {
+        "version": EVIDENCE_VERSION,
+        "whosin": version,
+        "made": made,
+        "notice": LEGAL_NOTICE,
+        "title": scenario.title,
+        "about": scenario.about.written,
+        "promise": promise_sentence(plan),
+        "plan": plan.to_dict(),
+        "parameters": facts,
+        "chosen_by_looking": list(scenario.looked_up),
+        "questions": [
+            {
+                "title": each.query.title,
+                "noise": each.noise,
+                "cost": cost_data(each.spend.cost(plan.relation)),
+            }
+            for each in estimates
+        ],
+        "actors": [
+            {
+                "actor": actor.name,
+                "words": actor.words,
+                "family": actor.family,
+                "failure": round_up(actor.bound.failure),
+                "posteriors": [
+                    {"prior": float(prior), "posterior": actor.bound.posterior(prior)}
+                    for prior in actor.priors
+                ],
+            }
+            for actor in list_actors(plan, whole, bound_release(plan, estimates))
+        ],
+        "risks": [vars(each) for each in assess_risks(plan)],
+        "ledger": None if state is None else _ledger_data(state),
+        "registry": {
+            "repository": REGISTRY_REPOSITORY,
+            "commit": REGISTRY_COMMIT,
+            "schema": REGISTRY_SCHEMA,
+            "entry": registry_entry(scenario, estimates, state, made, version),
+        },
+    }
+
+
+def _ledger_data(state: BudgetState) -> dict[str, Any]:
+    data = state.to_dict()
+    keys = ("dataset", "state", "head", "entries", "debits", "last", "spent_epsilon")
+    return {key: data[key] for key in keys}
+
+
+def evidence_schema() -> dict[str, Any]:
+    """The JSON Schema of `evidence_data`."""
+    text, number, share = {"type": "string"}, {"type": "number"}, {"type": "number", "maximum": 1}
+
+    def describe(required: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+        shape = {"type": "object", "required": list(required), "properties": dict(required)}
+        return {**shape, "additionalProperties": False, **more}
+
+    def list_of(shape: Mapping[str, Any]) -> dict[str, Any]:
+        return {"type": "array", "items": dict(shape)}
+
+    about = {**AboutSection.json_schema(), "required": list(PACK_KEYS)}
+    cost = {"type": "object", "additionalProperties": {"type": ["number", "null"]}}
+    beliefs_schema = list_of(describe({"prior": share, "posterior": share}))
+    actor = {
+        "actor": {"enum": ["controller", "recipient", "insider", "public"]},
+        "words": text,
+        "family": text,
+        "failure": share,
+        "posteriors": beliefs_schema,
+    }
+    risk = {"name": text, "most": {"type": ["number", "null"]}, "answer": text, "assumption": text}
+    kept: dict[str, Any] = {
+        "dataset": text,
+        "state": text,
+        "head": text,
+        "entries": number,
+        "debits": number,
+    }
+    kept |= {"last": text, "spent_epsilon": {"type": ["number", "string"]}}
+    registry = {"repository": text, "commit": text, "schema": text, "entry": {"type": "object"}}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Evidence about a release of whosin",
+        **describe(
+            {
+                "version": {"const": EVIDENCE_VERSION},
+                "whosin": text,
+                "made": {"type": "string", "format": "date"},
+                "notice": text,
+                "title": text,
+                "about": about,
+                "promise": text,
+                "plan": {"type": "object"},
+                "parameters": {"type": "object", "additionalProperties": text},
+                "chosen_by_looking": list_of(text),
+                "questions": list_of(describe({"title": text, "noise": text, "cost": cost})),
+                "actors": list_of(describe(actor)),
+                "risks": list_of(describe(risk)),
+                "ledger": {"anyOf": [{"type": "null"}, describe(kept)]},
+                "registry": describe(registry),
+            }
+        ),
+    }
+
+
+def registry_entry(
+    scenario: Scenario,
+    estimates: Sequence[CostEstimate],
+    state: BudgetState | None,
+    made: str,
+    version: str,
+) -> dict[str, Any]:
+    """An entry for the registry of deployments, as a draft to be looked through and submitted."""
+    plan, about = scenario.plan, scenario.about
+    published = state.last[:10] if state is not None and state.debits else made
+    private = plan.composes and not (plan.family.hides_others and plan.delta)
+    parameters = {"epsilon": plan.epsilon} | ({"delta": plan.dp_delta} if plan.dp_delta else {})
+    kinds = {each.query.kind for each in estimates}
+    looked = ", ".join(scenario.looked_up)
+    unprotected = [f"declared values of {looked}, chosen by looking at the rows"] if looked else []
+    unprotected += ["the number of privacy units"] if plan.relation == "replace" else []
+    people, whole = join_said(about.population, about.period), scenario.budget.get("share", 1) == 1
+    noises = "; ".join(dict.fromkeys(each.noise for each in estimates))
+    slug = "-".join((scenario.title, about.controller or "", published[:4]))
+    deployment = {
+        "basic": {
+            "name": scenario.title,
+            "data_curators": [about.controller],
+            "intended_use": about.purpose or TO_FILL_IN,
+            "data_product_type": "Synthetic data"
+            if kinds == {"synthetic"}
+            else "Summary statistics",
+            "data_product_region": about.region or TO_FILL_IN,
+            "description": f"{'; '.join(each.query.title for each in estimates)}. Of: {people}.",
+            "publication_date": published,
+        },
+        "dp_variant": {
+            "variant_name": "Custom"
+            if not private
+            else "Approximate DP"
+            if plan.dp_delta
+            else "Pure DP",
+            "unprotected_quantities": "; ".join(unprotected) or "none",
+        },
+        "privacy_loss": {
+            "privacy_unit": unit_facts(scenario.table.privacy_unit, 1, 1)["privacy unit"],
+            "privacy_unit_details": NEIGHBOUR_WORDS[plan.relation],
+            **({"privacy_parameters": parameters} if private else {}),
+            "privacy_parameters_details": promise_sentence(plan),
+        },
+        "deployment_model": {
+            "model_name": "Central",
+            "actors": " ".join(f"{each.name}: {each.words}." for each in list_actors(plan, plan)),
+            "release_type": "One release" if whole else "Many releases",
+            "access_type": "Non-interactive",
+        },
+        "accounting": {"composition": parameter_facts(plan, None, (), ())["composition"]},
+        "implementation": {
+            "mechanisms": f"{noises}. Exact noise in whole numbers, from whosin {version}.",
+            "justification": f"{about.reasons} Decided by: {about.decided_by}.",
+        },
+        "administrative": {"notes": LEGAL_NOTICE, "registry_authors": [about.decided_by]},
+    }
+    url_slug = re.sub(r"[\W_]+", "-", slug.lower()).strip("-")
+    return {"url_slug": url_slug, "status": "Draft", "tier": 3, "deployment": deployment}
+
+
+def yaml_text(data: Mapping[str, Any], indent: int = 0) -> str:
+    """Mappings, lists of texts, texts and numbers as YAML; every text is quoted as in JSON."""
+    lines, margin = [], "  " * indent
+    for key, value in data.items():
+        if isinstance(value, Mapping):
+            lines.append(f"{margin}{key}:\n{yaml_text(value, indent + 1)}")
+        elif isinstance(value, list):
+            listed = "".join(f"{margin}  - {json.dumps(each)}\n" for each in value)
+            lines.append(f"{margin}{key}:\n{listed}")
+        else:
+            lines.append(f"{margin}{key}: {json.dumps(value, ensure_ascii=False)}\n")
+    return "".join(lines)
+
+
+def describe_evidence(data: Mapping[str, Any]) -> Document:
+    """A pack for people: the promise, a table for each actor, the risks, the parameters."""
+    about = [(name.replace("_", " "), words) for name, words in data["about"].items()]
+    ledger = data["ledger"]
+    actors = []
+    for each in data["actors"]:
+        rows = [
+            (format_percent(row["prior"], "down"), format_percent(row["posterior"], "up"))
+            for row in each["posteriors"]
+        ]
+        but = f"; but for a probability of {format_general(each['failure'], 3)}"
+        actors.append(
+            make_section(
+                each["actor"].capitalize(),
+                f"{each['words'][0].upper()}{each['words'][1:]}.",
+                f"Family: {each['family']}{but if each['failure'] else ''}.",
+                make_table(("sure before", "at most afterwards"), rows, right=("sure before",)),
+            )
+        )
+    risks = [(Strong(each["name"]), each["answer"], each["assumption"]) for each in data["risks"]]
+    head = "There is no ledger yet: nothing has been released."
+    if ledger is not None:
+        head = (
+            f"Dataset {ledger['dataset']}: head {ledger['head']}, the last entry {ledger['last']}."
+        )
+    return Document(
+        f"Evidence: {data['title']}",
+        (
+            make_section(
+                "", note(data["notice"]), Paragraph((Strong(data["promise"]),)), list_facts(*about)
+            ),
+            make_section("Who may be looking, and how sure they can become", level=2),
+            *actors,
+            make_section("Risks", make_table(("risk", "at most", "that rests on"), risks), level=2),
+            make_section("Parameters", list_facts(*data["parameters"].items()), level=2),
+            make_section("Ledger", head, level=2),
+        ),
+    )

@@ -1,0 +1,367 @@
+"""The two pages of a release that a person can sign: for everyone, and for the officer.
+
+Page 2 answers what a data protection officer asks: singling out, linkability and inference (Article
+29 Working Party, Opinion 05/2014), each with a number and what it rests on, and what NIST SP
+800-226 asks of a differentially private release. Neither page is legal advice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from math import inf, isfinite
+from typing import TYPE_CHECKING
+
+from whosin import beliefs
+from whosin.calibration import Plan
+from whosin.calibration.plan import FAILURE_FACTOR
+from whosin.exact import (
+    ONE_HALF,
+    Number,
+    exact_fraction,
+    exp_up,
+    format_figures,
+    format_percent,
+    rational,
+    round_up,
+)
+from whosin.ledger import BudgetState
+from whosin.release import Release
+from whosin.report import card
+from whosin.report.document import (
+    Paragraph,
+    Strong,
+    TextSection,
+    TextTable,
+    list_facts,
+    make_section,
+    make_table,
+    note,
+)
+from whosin.report.numbers import format_count, format_plural
+from whosin.scenario_model import ABOUT_UNSAID, AboutSection
+
+if TYPE_CHECKING:
+    from whosin.release.scenario import Scenario
+
+LEGAL_NOTICE = (
+    "This states what was decided and what follows from it by proof. It is not legal advice, and "
+    "no finding that the publication is anonymous in the sense of any law."
+)
+RARE_SHARE = Fraction(1, 10_000)
+"""How many people fit the example of a description."""
+TEST_FPR, MORE_THAN_HALF = Fraction(1, 100), Fraction(9, 10)
+MAX_NAMED_ITEMS = 8
+
+
+@dataclass(frozen=True)
+class RatioBound:
+    """A bound on a likelihood ratio, which may fail with a probability."""
+
+    ratio: Number = inf
+    failure: Fraction = Fraction(0)
+
+    def posterior(self, prior: Fraction) -> float:
+        """How sure someone who was `prior` sure can become, rounded up."""
+        if self.ratio == inf:
+            return 1.0
+        return round_up(Fraction(beliefs.posterior(exact_fraction(self.ratio), prior)))
+
+    def words(self, prior: Fraction) -> str:
+        """The same in words."""
+        no_limit = self.ratio == inf
+        return "no limit" if no_limit else format_percent(self.posterior(prior), "up")
+
+    @property
+    def exception(self) -> str:
+        """That it may fail, as the end of a sentence."""
+        chance = format_figures(self.failure, 3, "up") if self.failure else ""
+        return f", but for a probability of {chance}" if chance else ""
+
+
+def bound_presence(plan: Plan) -> RatioBound:
+    """Between someone being in and not, for the plan's own adversaries."""
+    failure = plan.failure if card.is_dp(plan) else rational(plan.delta)
+    return RatioBound(card.promised_ratio(plan), failure)
+
+
+def bound_replacement(plan: Plan) -> RatioBound:
+    """Between any two entries that a person may have, or a person and another one: it is what
+    someone who knows the size compares, and someone who guesses what a participant's rows say.
+
+    Where the plan's neighbours differ by an addition, a replacement is a removal and an addition:
+    (2ε, (1 + e^ε)δ), and by T18 a ratio of e^(2ε)/(1 − 1/10) but for ten times that δ. Nothing
+    follows from a promise that rests on what nobody knows of others.
+    """
+    sized = next((each.gamma for each in plan.fallback if each.family == "D_B"), inf)
+    if not plan.composes or (plan.family.hides_others and plan.delta):
+        return RatioBound()
+    if isfinite(sized):
+        return RatioBound(exact_fraction(sized), rational(plan.delta))
+    epsilon, delta = rational(plan.epsilon), rational(plan.dp_delta)
+    if plan.relation == "add-remove":
+        epsilon, delta = 2 * epsilon, (1 + exp_up(epsilon)) * delta
+    if delta * FAILURE_FACTOR >= 1:
+        return RatioBound()
+    return RatioBound(exp_up(epsilon) / (1 - 1 / FAILURE_FACTOR), delta * FAILURE_FACTOR)
+
+
+def list_priors(plan: Plan, *, assumed: bool = True) -> list[Fraction]:
+    """Beliefs that tables of evidence begin from: the ends of what the plan assumes, and one half;
+    only those that it assumes, or further ones too."""
+    low, high = plan.beliefs
+    further = {low, high, ONE_HALF} if assumed else {low, high, ONE_HALF, MORE_THAN_HALF}
+    return sorted(p for p in further if 0 < p < 1 and (not assumed or low <= p <= high))
+
+
+# What an officer asks: singling out, linkability, inference.
+
+
+@dataclass(frozen=True)
+class DisclosureRisk:
+    """A risk with a number and what that rests on; `most` is None where nothing is bounded."""
+
+    name: str
+    most: float | None
+    answer: str
+    assumption: str
+
+
+def assess_risks(plan: Plan) -> list[DisclosureRisk]:
+    """Singling out, linkability and inference, from the plan's ratios and its best test.
+
+    A description p that is chosen by looking at the publication fits a participant whose row was
+    drawn independently of the others with probability at most e^ε' Pr[p] + δ', where (ε', δ') is
+    for replacements: with a fresh row in the participant's place p is independent of that row.
+    """
+    from whosin.curves import tradeoff
+
+    swapped = bound_replacement(plan)
+    independent = "people's rows do not depend on each other; everyone else's may be known"
+    described = inferred = None
+    singling = inference = "Not bounded: nothing about it follows from this promise."
+    if swapped.ratio != inf:
+        fits = exact_fraction(swapped.ratio) * RARE_SHARE
+        described, inferred = round_up(min(Fraction(1), fits)), swapped.posterior(ONE_HALF)
+        others = format_count(RARE_SHARE.denominator)
+        often = format_figures(described * RARE_SHARE.denominator, 3, "up")
+        singling = (
+            f"A description that 1 in {others} people fit, chosen after reading the publication, "
+            f"fits a certain participant with a chance of at most {often} in {others}"
+            f"{swapped.exception}."
+        )
+        tenth = format_percent(swapped.posterior(Fraction(1, 10)), "up")
+        inference = (
+            "Whoever guesses what a participant's entries say goes from 50% sure to at most "
+            f"{format_percent(inferred, 'up')}, from 10% to at most {tenth}{swapped.exception}."
+        )
+    recognised = min(1.0, float(tradeoff(plan).tpr(TEST_FPR)))
+    linking = (
+        "Someone who has a person's whole record from elsewhere and tests whether it is in here "
+        f"recognises at most {format_percent(recognised, 'up')} of those who are in, if "
+        f"{format_percent(TEST_FPR)} of the others are accused by mistake."
+    )
+    counted = "everything that was published about these people is in one ledger"
+    general = "What is true of people in general can be learned, also about a participant"
+    return [
+        DisclosureRisk("singling out", described, singling, independent),
+        DisclosureRisk("linkability", recognised, linking, counted),
+        DisclosureRisk("inference", inferred, inference, f"{independent}. {general}"),
+    ]
+
+
+# The two pages of a release.
+
+
+def describe_summary(
+    plan: Plan, release: Release, scenario: Scenario | None = None
+) -> tuple[TextSection, ...]:
+    """Page 1 for everyone, page 2 for the officer."""
+    about = ABOUT_UNSAID if scenario is None else scenario.about
+    looked_up = () if scenario is None else scenario.looked_up
+    return (
+        *_describe_for_everyone(plan, release, about, looked_up),
+        *_describe_for_officer(plan, release, about, looked_up),
+    )
+
+
+def _describe_for_everyone(
+    plan: Plan, release: Release, about: AboutSection, looked_up: Sequence[str]
+) -> Iterator[TextSection]:
+    """What was published, the promise, who chose it, what holds if they were wrong."""
+    when = f"{release.when[:10]}, {release.when[11:16]} UTC" if release.when else "–"
+    numbers = format_plural(sum(len(each.rows) for each in release), "noisy number")
+    facts = [
+        ("what", f"{list_items([each.title for each in release])} ({numbers})"),
+        ("by whom", join_said(about.controller, about.contact) or _unsaid("controller")),
+        ("when", when),
+        ("about whom", join_said(about.population, about.period) or _unsaid("period")),
+        ("what for", about.purpose or ""),
+        ("dataset", f"{release.budget_state.dataset}; request {release.request}"),
+    ]
+    shown = list_facts(*(each for each in facts if each[1]))
+    yield make_section("What was published", shown, level=2)
+    people = [each for each in card.plan_card(plan) if each.heading == card.PEOPLE_HEADING]
+    yield make_section(
+        "The promise",
+        Paragraph((Strong(promise_sentence(plan)),)),
+        "“Sure” is about one thing: whether a certain person is in the data. It is not about what "
+        "the data say of that person.",
+        *card.describe_delta(plan),
+        *_other_answers(plan, release.budget_state),
+        *(part for part in people[0].parts[:: len(people[0].parts) - 1]),  # a belief, its marks
+        level=2,
+    )
+    chosen = f"The adversary and the target were chosen by {about.decided_by}."
+    yield make_section(
+        "Who chose this, and why",
+        chosen if about.decided_by else f"Who chose it is {_unsaid('decided_by')}.",
+        about.reasons or f"Why is {_unsaid('reasons')}.",
+        level=2,
+    )
+    yield make_section("What holds if they were wrong", *_wrong_choice_parts(plan), level=2)
+    limits = _limits_lines(plan, release.budget_state, looked_up)
+    yield make_section("What is not promised", *limits, level=2)
+
+
+def promise_sentence(plan: Plan) -> str:
+    """The promise of a plan in one sentence."""
+    who, becomes = plan.family.words(), plan.target.words()
+    comma = "," if "," in who else ""
+    about = " that this person is in the data" if becomes.endswith(" sure") else ""
+    return f"{who[0].upper()}{who[1:]}{comma} {becomes}{about}."
+
+
+def _other_answers(plan: Plan, state: BudgetState) -> Iterator[Paragraph]:
+    """That the dataset has answered more than this promise allows, where it has."""
+    if state.by_itself or state.ratio <= card.promised_ratio(plan) * (1 + Fraction(1, 10**9)):
+        return
+    reached = format_percent(state.posterior(ONE_HALF), "up")
+    yield Paragraph(
+        "This is about this release alone. With all other answers of the dataset someone may go "
+        f"from 50% to {reached}.",
+        "bad",
+    )
+
+
+def _wrong_choice_parts(plan: Plan) -> Iterator[TextTable | Paragraph]:
+    """How sure people can become who know or believe more than was assumed."""
+    priors, inside = list_priors(plan, assumed=False), list_priors(plan)
+    assumed, swapped = bound_presence(plan), bound_replacement(plan)
+    anyone = next((each.gamma for each in plan.fallback if each.family == "D_I"), inf)
+    independent = replace(assumed, ratio=exact_fraction(anyone) if isfinite(anyone) else inf)
+    if card.is_dp(plan) and plan.composes and plan.relation == "add-remove":
+        independent = assumed  # differential privacy rests on no belief
+    heads = [f"from {format_percent(prior, 'down')}" for prior in priors]
+    first = [assumed.words(prior) if prior in inside else "–" for prior in priors]
+    rows = [("is as was assumed", *first)]
+    names = ["may believe anything beforehand", "also knows how many people are in"]
+    if plan.relation == "replace":  # the number of people is exact, and may show who is in
+        names = ["does not know yet how many people are in", "knows it, and may believe anything"]
+    others = zip(
+        [*names, "believes that all are in, or none"],
+        [independent, swapped, RatioBound()],
+        strict=True,
+    )
+    rows += [(words, *map(bound.words, priors)) for words, bound in others]
+    yield make_table(("how sure someone can become who …", *heads), rows, right=heads)
+    if failing := max(assumed.failure, swapped.failure):
+        most = format_figures(failing, 3, "up")
+        words = f"Each limit may fail with a probability of at most {most}, given that the person"
+        yield note(f"{words} is in.")
+
+
+def _limits_lines(plan: Plan, state: BudgetState, looked_up: Sequence[str]) -> Iterator[str]:
+    """What the promise does not cover."""
+    yield (
+        "Attributes: the answers tell what is true of people in general, and so of everyone, in "
+        "the data or not."
+    )
+    together = plan.family.adversary().group
+    covered = f"more than {together} people" if together > 1 else "people"
+    yield f"Relatives: {covered} who are in or out together, such as families, are not covered."
+    others = sorted(state.registered.registration.apart_from) if state.registered else []
+    apart = f" By the curator's word nobody here is also in {list_items(others)}." if others else ""
+    yield (
+        "Other publications: what was published about the same people elsewhere adds to this, and "
+        f"is not counted.{apart}"
+    )
+    if looked_up:
+        yield (
+            f"Declared values: those of {list_items(looked_up)} were chosen by looking at the "
+            "rows, and what they tell is not covered."
+        )
+
+
+def _describe_for_officer(
+    plan: Plan, release: Release, about: AboutSection, looked_up: Sequence[str]
+) -> Iterator[TextSection]:
+    """Three risks with their numbers, the parameters, and fields to sign."""
+    risks = [(Strong(each.name), each.answer, each.assumption) for each in assess_risks(plan)]
+    table = make_table(("risk", "at most", "that rests on"), risks)
+    yield make_section("For the officer", table, level=2, new_page=True)
+    noises = list(dict.fromkeys(each.noise for each in release))
+    facts = parameter_facts(plan, release.budget_state, noises, looked_up)
+    yield make_section("Parameters, as NIST SP 800-226 asks", list_facts(*facts.items()))
+    roles = [("decided by", about.decided_by or ""), ("data protection officer", "")]
+    fields = make_table(("role", "name", "date", "signature"), [(*each, "", "") for each in roles])
+    yield make_section("Signatures", fields, note(LEGAL_NOTICE))
+
+
+NEIGHBOUR_WORDS = {
+    "add-remove": "add-remove: with and without all rows of one privacy unit",
+    "replace": "replace: all rows of one privacy unit replaced; the number of units is known",
+}
+
+
+def parameter_facts(
+    plan: Plan, state: BudgetState | None, noises: Sequence[str], looked_up: Sequence[str]
+) -> dict[str, str]:
+    """The privacy unit, the bounds, the parameters, the trust model, the side channels."""
+    facts = {}
+    if state is not None and state.registered is not None:
+        kept = state.registered.registration
+        facts = unit_facts(kept.privacy_unit, kept.max_rows_per_group, kept.max_groups)
+    facts |= {
+        "neighbouring data": NEIGHBOUR_WORDS[plan.relation],
+        "budget": card.budget_words(plan),
+        "composition": "pure ε adds up, and with a δ zCDP, whichever is less; also if questions "
+        "are chosen after seeing answers"
+        if plan.composes
+        else "none: this promise allows one release",
+        "mechanisms": f"{list_items(noises)}; drawn exactly, in whole numbers",
+        "trust model": "central: the controller holds the rows and runs the release; the noise "
+        "protects from everyone else",
+        "declared values": "public knowledge"
+        + (f", but for {list_items(looked_up)}: chosen by looking" if looked_up else ""),
+        "side channels": "randomness from the system's secure source, no noise in floating point, "
+        "no error that depends on rows; how long a scan takes is not hidden",
+    }
+    if state is not None:
+        facts["ledger"] = f"{state.dataset}; head {state.head} after {state.entries} entries"
+    return facts
+
+
+def unit_facts(privacy_unit: str, max_rows: int | None, max_groups: int | None) -> dict[str, str]:
+    """Whose rows are protected, and how many of them count."""
+    rows, groups = format_plural(max_rows or 1, "row"), format_plural(max_groups or 1, "group")
+    return {
+        "privacy unit": "each row" if privacy_unit == "row" else f"column {privacy_unit}",
+        "contribution bounds": f"at most {rows} in a group, {groups}; answers with others say so",
+    }
+
+
+def list_items(items: Sequence[str]) -> str:
+    """The first of some things, and how many more there are."""
+    more = len(items) - MAX_NAMED_ITEMS
+    return "; ".join(items[:MAX_NAMED_ITEMS]) + (f"; {more} more" if more > 0 else "")
+
+
+def join_said(*words: str | None) -> str:
+    """What of this was said."""
+    return "; ".join(filter(None, words))
+
+
+def _unsaid(key: str) -> str:
+    return f"not said ({key} in [about] of the scenario)"

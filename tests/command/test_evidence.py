@@ -1,0 +1,150 @@
+"""`whosin evidence`, [about] in scenarios, and the report for the officer."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import pytest
+
+from whosin.app.cli.main import main
+from whosin.app.example_data import write_hospital
+from whosin.report import evidence
+
+ABOUT = {
+    "controller": 'St. Mary\'s "Hospital"',
+    "contact": "data@stmary.example",
+    "period": "2024",
+    "decided_by": "the data board",
+    "reasons": "Nobody is more than half sure.",
+}
+
+
+@pytest.fixture
+def run(capsys):
+    def call(*arguments: object) -> tuple[int, str, str]:
+        code = main([str(each) for each in arguments])
+        found = capsys.readouterr()
+        return code, found.out, " ".join(found.err.split())
+
+    return call
+
+
+def write_scenario(folder, **about: str):
+    path = write_hospital(folder, patients=60)
+    lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in about.items())
+    head, bracket, rest = path.read_text().partition("[adversary]")
+    path.write_text(f"{head}[about]\n{lines}\n{bracket}{rest}")
+    return path
+
+
+@pytest.fixture
+def scenario(tmp_path):
+    return write_scenario(tmp_path, **ABOUT)
+
+
+def test_a_pack_has_data_with_its_schema_and_an_entry(run, scenario, tmp_path):
+    import jsonschema
+
+    code, out, err = run("evidence", scenario, "--save", tmp_path / "pack")
+    assert (code, err) == (0, "") and "not legal advice" in out
+    files = {each.name for each in (tmp_path / "pack").iterdir()}
+    assert files == {"evidence.json", "evidence.schema.json", "evidence.html", "registry.yaml"}
+    data = json.loads((tmp_path / "pack" / "evidence.json").read_text())
+    schema = json.loads((tmp_path / "pack" / "evidence.schema.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(data, schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(data | {"actors": [{"actor": "nobody"}]}, schema)
+    assert data["ledger"] is None and data["about"] == ABOUT
+    yaml = pytest.importorskip("yaml")
+    entry = yaml.safe_load((tmp_path / "pack" / "registry.yaml").read_text())
+    assert entry == data["registry"]["entry"] and len(data["registry"]["commit"]) == 40
+    assert {"name", "data_curators", "description", "intended_use", "data_product_type"} | {
+        "data_product_region",
+        "publication_date",
+    } <= entry["deployment"]["basic"].keys()
+    assert entry["deployment"]["privacy_loss"]["privacy_parameters"]["epsilon"] < 0.41
+
+
+def test_actors_have_the_posteriors_of_their_families(run, scenario):
+    """At 50%: the plan's 60%, the known size's 9/13, the controller's certainty."""
+    code, out, _ = run("evidence", scenario, "--json")
+    assert code == 0
+    at_half = {
+        each["actor"]: {row["prior"]: row["posterior"] for row in each["posteriors"]}[0.5]
+        for each in json.loads(out)["actors"]
+    }
+    assert at_half["controller"] == 1
+    assert at_half["recipient"] == pytest.approx(0.6, abs=1e-9)
+    assert at_half["insider"] == pytest.approx(9 / 13, abs=1e-9)
+    assert at_half["public"] <= at_half["recipient"] + 1e-9
+
+
+def test_a_part_of_the_budget_tells_the_public_less(run, scenario):
+    scenario.write_text(scenario.read_text() + '\n[budget]\nshare = "1/2"\n')
+    data = json.loads(run("evidence", scenario, "--json")[1])
+    last = {each["actor"]: each["posteriors"][-1]["posterior"] for each in data["actors"]}
+    expected = 1 / (1 + math.exp(-math.log(1.5) / 2))
+    assert last["public"] == pytest.approx(expected, abs=1e-6) and last["recipient"] > 0.59
+
+
+def test_after_a_release_the_pack_has_the_head(run, scenario, tmp_path):
+    code, out, _ = run("release", scenario, "--json")
+    assert code == 0
+    head = json.loads(out)["budget_state"]["head"]
+    data = json.loads(run("evidence", scenario, "--json")[1])
+    assert data["ledger"]["head"] == head and data["ledger"]["debits"] == 4
+    assert head in run("evidence", scenario)[1].replace("\n", " ")
+    assert (
+        json.loads(run("evidence", scenario, "--ledger", tmp_path / "no.db", "--json")[1])["ledger"]
+        is None
+    )
+    assert not (tmp_path / "no.db").exists()
+
+
+@pytest.mark.parametrize("key", sorted(ABOUT))
+def test_what_is_missing_is_named_and_nothing_is_written(run, tmp_path, key):
+    rest = {name: words for name, words in ABOUT.items() if name != key}
+    path = write_scenario(tmp_path, **rest)
+    code, out, err = run("evidence", path, "--save", tmp_path / "pack")
+    assert (code, out) == (2, "") and key in err and err.count("[about]") >= 1
+    assert not (tmp_path / "pack").exists() and not (tmp_path / "ledger.db").exists()
+
+
+def test_all_that_is_missing_is_named_at_once(run, tmp_path):
+    code, _, err = run("evidence", write_hospital(tmp_path, patients=60))
+    assert code == 2 and all(key in err for key in evidence.PACK_KEYS)
+
+
+def test_a_folder_with_files_is_not_written_to(run, scenario, tmp_path):
+    (tmp_path / "pack").mkdir()
+    (tmp_path / "pack" / "mine.txt").write_text("mine")
+    code, out, _ = run("evidence", scenario, "--save", tmp_path / "pack")
+    assert (code, out) == (2, "")
+    assert [each.name for each in (tmp_path / "pack").iterdir()] == ["mine.txt"]
+    assert run("evidence", scenario, "--save", tmp_path / "no" / "pack")[0] == 2
+
+
+@pytest.mark.parametrize("line", ['controller = ""', "controller = 3", 'controler = "x"'])
+def test_about_is_checked(run, tmp_path, line):
+    path = write_hospital(tmp_path, patients=60)
+    path.write_text(
+        f"[about]\n{line}\n{path.read_text().partition('title')[2].partition(chr(10))[2]}"
+    )
+    code, out, err = run("release", path, "--dry-run")
+    assert (code, out) == (2, "") and "about" in err and "controller" in err
+
+
+def test_the_report_for_the_officer(run, scenario, tmp_path):
+    for options in (("--for", "officer"), ("--report", tmp_path / "x.html", "--for", "nobody")):
+        code, out, _ = run("release", scenario, *options)
+        assert (code, out) == (2, "") and not (tmp_path / "ledger.db").exists()
+    whole, short = tmp_path / "whole.html", tmp_path / "short.html"
+    assert run("release", scenario, "--report", whole)[0] == 0
+    assert run("release", scenario, "--report", short, "--for", "officer")[0] == 0
+    assert len(short.read_text()) < len(whole.read_text()) / 2
+    assert "the data board" in short.read_text() and '<svg class="marks' not in short.read_text()
+    query = "SELECT COUNT(*) FROM hospital"
+    code, _, err = run("sql", scenario, query, "--for", "officer")
+    assert code == 2 and "--report" in err

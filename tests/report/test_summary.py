@@ -1,0 +1,159 @@
+"""The two pages that can be signed: their numbers against closed forms, and what they name."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+import whosin as wi
+from whosin.errors import UnknownName
+from whosin.exact import exact_fraction
+from whosin.report import summary
+from whosin.report.document import Paragraph, TextTable, plain_words
+from whosin.report.releases import answer_table, describe_report
+
+BAND = wi.families.Independent("0.05", "0.5")
+PLAN = wi.calibrate(wi.Posterior("0.6"), BAND)
+
+
+@pytest.fixture(scope="module")
+def released(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("summary")
+    rows = "".join(f"p{n},{'xy'[n % 2]},{n % 90}\n" for n in range(400))
+    (folder / "t.csv").write_text(f"who,kind,age\n{rows}", encoding="utf-8")
+    (folder / "t.toml").write_text(
+        """
+        [about]
+        controller = "The Board <b>"
+        decided_by = "Its chair"
+        reasons = "Nobody knows more."
+        [adversary]
+        prior = "0.05..0.5"
+        [target]
+        posterior = 0.6
+        [table]
+        source = "t.csv"
+        privacy_unit = "who"
+        [domains]
+        kind = { values = ["x", "y"], from_rows = true }
+        age = { lower = 0, upper = 100 }
+        [[queries]]
+        kind = "count"
+        by = ["kind"]
+        [[queries]]
+        kind = "mean"
+        column = "age"
+        """,
+        encoding="utf-8",
+    )
+    from whosin.release.scenario import load_scenario
+
+    scenario = load_scenario(folder / "t.toml")
+    with scenario.open_session(folder / "ledger.db") as session:
+        return scenario, scenario.release(session)
+
+
+def words_of(document) -> str:
+    said = []
+    for section in document.sections:
+        said.append(section.heading)
+        for part in section.parts:
+            if isinstance(part, Paragraph):
+                said.append(plain_words(part.text))
+            elif isinstance(part, TextTable):
+                said += [plain_words(cell) for row in part.rows for cell in row]
+    return "\n".join(said)
+
+
+def test_the_numbers_are_those_of_the_ratios():
+    """From 50%: e^ε/(1 + e^ε) = 60%, and with a known size e^(2ε)/(1 + e^(2ε)) = 9/13."""
+    half = Fraction(1, 2)
+    assert summary.bound_presence(PLAN).posterior(half) == pytest.approx(0.6, abs=1e-9)
+    known = summary.bound_replacement(PLAN)
+    assert known.posterior(half) == pytest.approx(9 / 13, abs=1e-9)
+    assert known.failure == 0 and known.ratio >= math.exp(2 * PLAN.epsilon)
+    risks = {each.name: each for each in summary.assess_risks(PLAN)}
+    assert risks["singling out"].most == pytest.approx(2.25e-4, rel=1e-9)
+    assert risks["inference"].most == known.posterior(half)
+    assert risks["linkability"].most == pytest.approx(0.015, rel=1e-6)
+    assert all(each.assumption for each in risks.values())
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        wi.calibrate(wi.Posterior("0.6"), BAND, delta=1e-6),
+        wi.calibrate(wi.Epsilon("1"), delta=1e-6),
+        wi.calibrate(wi.Posterior("0.6"), wi.families.FixedSize("0.1", "0.5")),
+        PLAN,
+    ],
+)
+def test_replacements_are_bounded_by_group_privacy(plan):
+    """(ε, δ) for additions is (2ε, (1 + e^ε)δ) for replacements; a ratio g fails with at most
+    δ'/(1 − e^ε'/g), which the claimed failure has to cover."""
+    bound = summary.bound_replacement(plan)
+    epsilon, delta = plan.epsilon, plan.dp_delta
+    if plan.relation == "add-remove":
+        epsilon, delta = 2 * epsilon, (1 + math.exp(epsilon)) * delta
+    ratio = float(exact_fraction(bound.ratio))
+    assert ratio >= math.exp(epsilon) * (1 - 1e-12)
+    if delta:
+        assert float(bound.failure) >= delta / (1 - math.exp(epsilon) / ratio) * (1 - 1e-9)
+
+
+def test_a_promise_that_rests_on_doubt_bounds_no_replacement():
+    doubt = wi.families.AtMostKnown(3, "0.1", "0.9")
+    plan = wi.calibrate(wi.Posterior("0.95"), doubt, delta=1e-3, query="count", entities=40)
+    assert summary.bound_replacement(plan).ratio == math.inf
+    risks = {each.name: each.most for each in summary.assess_risks(plan)}
+    assert risks["inference"] is None and risks["singling out"] is None
+
+
+def test_the_report_has_two_pages_and_then_the_rest(released):
+    scenario, release = released
+    pages = describe_report("T", scenario.plan, release, scenario, "officer")
+    whole = describe_report("T", scenario.plan, release, scenario)
+    assert pages.sections == whole.sections[: len(pages.sections)]
+    assert [each.new_page for each in pages.sections].count(True) == 1
+    assert whole.sections[len(pages.sections)].new_page
+    said = words_of(pages)
+    for named in ("The Board <b>", "Its chair", "Nobody knows more.", "69.3%", release.when[:10]):
+        assert named in said
+    assert release.budget_state.head in said and "kind" in said.partition("looking")[0]
+    assert "not said" in said  # the period
+    with pytest.raises(UnknownName):
+        describe_report("T", scenario.plan, release, scenario, "nobody")
+
+
+def test_a_report_without_a_scenario_says_what_nobody_said(released):
+    scenario, release = released
+    said = words_of(describe_report("T", scenario.plan, release, reader="officer"))
+    assert said.count("not said") >= 3 and "chosen by looking" not in said
+
+
+def test_a_dataset_that_answered_more_says_so(tmp_path, released):
+    """A ledger with a larger budget lets a second release through: page 1 must not hide that."""
+    scenario, _ = released
+    larger = wi.calibrate(wi.Epsilon("3"))
+    with wi.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.register("t", larger)
+        for name in ("first", "second", "third"):
+            with scenario.open_session(ledger, name) as session:
+                release = scenario.release(session)
+    said = words_of(describe_report("T", scenario.plan, release, scenario, "officer"))
+    assert "this release alone" in said
+    reached = release.budget_state.posterior("0.5")
+    assert reached > 0.7 and f"{math.ceil(reached * 1000) / 10}%" in said
+
+
+def test_numbers_have_the_digits_that_the_noise_leaves(released):
+    _, release = released
+    (value, interval) = answer_table(release[1]).rows[0]
+    low, high = interval.split(" to ")
+    width = float(high.replace(",", "")) - float(low.replace(",", ""))
+    decimals = len(plain_words(value).partition(".")[2])
+    assert decimals <= max(0, 1 - math.floor(math.log10(width / 2)))
+    counts = answer_table(release[0])
+    assert all("." not in plain_words(row[1]) for row in counts.rows)

@@ -1,0 +1,490 @@
+"""The guide of the page, step by step: columns in groups, both directions, the look before it pays,
+whose budget it is, stored answers; and what axe says of every view.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from web_page import ask, choose, declare_values, edit, go_to, load, release, saved, shoot
+from web_server import SCENARIO, problem, program, served
+from whosin.app.web.access import Settings, add_user
+from whosin.ledger import Ledger
+
+expect.set_options(timeout=120_000)  # a busy machine is no reason to fail
+WARDS = "surgery, medicine, maternity, children"
+Opened = Callable[..., Page]
+Serving = Callable[[Settings], str]
+
+
+@pytest.fixture
+def hospital(tmp_path: Path) -> Settings:
+    return served(tmp_path / "data")
+
+
+def write_survey(folder: Path) -> None:
+    """A table of 46 columns: a person, regions with long names, and 44 answers."""
+    names = ["person", "region", *(f"item_{number:02d}" for number in range(44))]
+    regions = ("Northern Highlands and Islands", "South")
+    rows = (
+        [f"p{number}", regions[number % 2], *(str(1 + (number * item) % 7) for item in range(44))]
+        for number in range(60)
+    )
+    lines = "\n".join(",".join(row) for row in (names, *rows))
+    (folder / "survey.csv").write_text(lines + "\n", encoding="utf-8")
+
+
+def test_columns_are_filtered_and_set_in_groups(
+    hospital: Settings, opened: Opened, serving: Serving, album: Path | None
+) -> None:
+    write_survey(hospital.folder)
+    page = opened(serving(hospital))
+    choose(page, "survey.csv", "person")
+    expect(page.locator("#columns tr")).to_have_count(45)
+    height = page.evaluate("() => document.documentElement.scrollHeight")
+    assert height < 1.5 * 860, "46 columns fit about a screen"
+    expect(page.locator("#columns tr").nth(0)).to_contain_text("values")
+    expect(page.locator("#columns tr").nth(1)).to_contain_text("not declared")
+    page.get_by_label("Filter the columns").fill("item_4")
+    expect(page.locator("#columns tr")).to_have_count(4)
+    page.get_by_label("Choose all columns that are listed").check()
+    page.get_by_role("button", name="Give all the same domain").click()
+    page.get_by_label("What the chosen columns may hold").select_option("numbers")
+    page.get_by_label("lower end of the chosen columns").fill("1")
+    page.get_by_label("upper end of the chosen columns").fill("7")
+    page.get_by_role("button", name="Apply").click()
+    expect(page.locator("#column-count")).to_contain_text("4 of 45 declared")
+    expect(page.locator("#columns")).to_contain_text("1 to 7")
+    page.get_by_label("Choose item_43").check()
+    page.get_by_role("button", name="Leave them out").click()
+    expect(page.locator("#column-count")).to_contain_text("3 of 45 declared")
+    page.get_by_label("Filter the columns").fill("region")
+    page.get_by_label("Choose region").check()
+    page.get_by_role("button", name="Look up from the rows").click()
+    page.locator("#ask-no").click()
+    expect(page.locator("#column-count")).to_contain_text("3 of 45 declared")
+    page.get_by_role("button", name="Look up from the rows").click()
+    page.locator("#ask-yes").click()
+    expect(page.locator("#columns")).to_contain_text("from the rows")
+    shoot(page, album, "columns")
+    ask(page, "histogram")
+    page.locator("#query-0-column").select_option("region")
+    expect(page.locator("#cost-0")).to_contain_text("Costs ε")
+    expect(page.get_by_role("button", name="Save the scenario")).to_be_enabled()
+    text = saved(page, "Save the scenario", hospital.folder).read_text(encoding="utf-8")
+    assert "from_rows = true" in text and "item_43" not in text
+    release(page, look=True)
+    expect(page.locator("#answers svg")).to_be_visible()
+    labels = page.locator("#answers svg .label")
+    assert "".join(labels.all_text_contents()).startswith("Northern Highlands and Islands")
+    whole = "labels => labels.every((label) => label.getBBox().x >= 0)"  # not cut by the edge
+    assert labels.evaluate_all(whole)
+
+
+def test_the_form_survives_a_reload(hospital: Settings, opened: Opened, serving: Serving) -> None:
+    url = serving(hospital)
+    page = opened(url)
+    choose(page, "hospital.parquet", "patient")
+    declare_values(page, "ward", "surgery")
+    page.get_by_label("Rows of a person that count").fill("3")
+    go_to(page, "promise")
+    page.locator("#posterior-text").fill("70")
+    ask(page)
+    page.locator("#query-0-name").fill("patients")
+    ask(page, "mean")  # not finished: no column of numbers is declared
+    expect(page.locator("#link-questions")).to_contain_text("1 not finished")
+    expect(page.locator("#cost-0")).to_contain_text("Costs ε")
+    page.reload()
+    expect(page.locator("#query-0-name")).to_have_value("patients")
+    expect(page.locator("#step-questions")).to_be_visible()
+    expect(page.locator("#link-questions")).to_have_attribute("aria-current", "step")
+    expect(page.locator("#link-questions")).to_contain_text("1 not finished")
+    expect(page.locator("#posterior-text")).to_have_value("70")
+    expect(page.locator("#max_rows_per_group")).to_have_value("3")
+    expect(page.locator("#link-people")).to_contain_text("1 column declared")
+    kept = page.evaluate("() => JSON.stringify(localStorage)")
+    assert "answers" not in kept and "token" not in kept
+    page.get_by_role("button", name="Start over").click()
+    page.locator("#ask-yes").click()
+    expect(page.locator("#step-data")).to_be_visible()
+    expect(page.locator("#source")).to_have_value("")
+    expect(page.locator("#posterior-text")).to_have_value("60")
+    assert not Path(hospital.ledger).exists()
+
+
+def test_by_keyboard_alone(hospital: Settings, opened: Opened, serving: Serving) -> None:
+    page = opened(serving(hospital))
+    expect(page.locator("#link-promise")).to_contain_text("0.4054")
+    keyboard = page.keyboard
+    press_to(page, "source")
+    keyboard.type("hosp")
+    expect(page.locator("#table-words")).to_contain_text("columns")
+    follow(page, "people")
+    press_to(page, "privacy_unit")
+    keyboard.type("pat")
+    expect(page.locator("#privacy_unit")).to_have_value("patient")
+    follow(page, "promise")
+    press_to(page, "high")
+    for _ in range(20):
+        keyboard.press("ArrowLeft")
+    expect(page.locator("#high-text")).to_have_value("30")
+    expect(page.locator("#link-promise")).to_contain_text("1.252")
+    follow(page, "questions")
+    press_to(page, "add")
+    keyboard.press("Enter")
+    expect(page.locator("#query-0-name")).to_be_focused()
+    keyboard.type("patients")
+    follow(page, "price")
+    expect(page.locator("#total")).to_contain_text("In all ε")
+    follow(page, "release")
+    expect(page.locator("#go")).to_be_enabled()
+    press_to(page, "go")
+    keyboard.press("Enter")
+    expect(page.locator("#ask-no")).to_be_focused()
+    keyboard.press("Escape")
+    expect(page.locator("#ask")).to_be_hidden()
+    assert not Path(hospital.ledger).exists()
+    keyboard.press("Enter")
+    expect(page.locator("#ask-no")).to_be_focused()
+    keyboard.press("Shift+Tab")
+    keyboard.press("Enter")
+    expect(page.locator("#results-title")).to_be_focused()
+    expect(page.locator("#answers")).to_contain_text("patients")
+    page.go_back()
+    expect(page.locator("#step-release")).to_be_visible()
+
+
+def press_to(page: Page, target: str, most: int = 80) -> None:
+    """Tab until an element has the focus, which must then show."""
+    for _ in range(most):
+        page.keyboard.press("Tab")
+        focused = page.evaluate("() => document.activeElement.id")
+        outline = page.evaluate(
+            "() => { const at = document.activeElement; "
+            "const around = at.closest('.choices label') ?? at; "
+            "return at === document.body || at.matches('svg *') || "
+            "getComputedStyle(around).outlineStyle !== 'none'; }"
+        )
+        assert outline, f"the focus on {focused} cannot be seen"
+        if focused == target:
+            return
+    raise AssertionError(f"{target} cannot be reached by Tab")
+
+
+def follow(page: Page, step: str) -> None:
+    """The link of a step, by keyboard; its heading then has the focus."""
+    press_to(page, f"link-{step}", 120)
+    page.keyboard.press("Enter")
+    expect(page.locator(f"#step-{step} h2")).to_be_focused()
+
+
+def test_a_misspelt_category_stops_before_it_pays(
+    hospital: Settings, opened: Opened, serving: Serving, album: Path | None
+) -> None:
+    page = opened(serving(hospital))
+    choose(page, "hospital.parquet", "patient")
+    declare_values(page, "ward", "Surgery, medicine, maternity, children")
+    ask(page, "histogram")
+    expect(page.locator("#cost-0")).to_contain_text("Costs ε")
+    go_to(page, "release")
+    page.locator("#go").click()
+    found = page.locator("#look-found")
+    expect(found).to_contain_text("Stopped before anything was spent")
+    expect(found).to_contain_text("'Surgery'")
+    expect(page.locator("#ask")).to_be_hidden()
+    shoot(page, album, "stopped-by-the-look")
+    assert not Path(hospital.ledger).exists()
+    declare_values(page, "ward", WARDS)
+    expect(found).to_be_empty()
+    release(page, look=True)
+    expect(page.locator("#answers .answer")).to_have_count(1)
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.budget_state("hospital").debits == 1
+
+
+def test_both_directions(hospital: Settings, opened: Opened, serving: Serving) -> None:
+    page = opened(serving(hospital), quiet=False)
+    go_to(page, "promise")
+    words = page.locator("#within-words")
+    page.locator("#within").fill("20")
+    expect(words).to_contain_text("ε = 0.1461")
+    expect(words).to_contain_text("53.7% sure")
+    expect(words).to_contain_text("What you promise allows it.")
+    page.locator("#within").fill("5")
+    expect(words).to_contain_text("does not allow it")
+    page.locator("#posterior-text").fill("65")
+    expect(words).to_contain_text("What you promise allows it.")
+    page.locator("#within").fill("much")
+    expect(page.locator('[data-error="within"]')).not_to_be_empty()
+    page.locator("#figures .term").first.click()
+    expect(page.locator("#glossary")).to_contain_text("factor of at most e^ε")
+    page.keyboard.press("Escape")
+    expect(page.locator("#figures .term").first).to_be_focused()
+
+
+def test_whose_budget_it_is(
+    hospital: Settings, opened: Opened, serving: Serving, tmp_path: Path
+) -> None:
+    """Next month's file is paid from the same budget, or is about new people by somebody's word."""
+    served(tmp_path / "more", 300)
+    for name in ("february", "march"):
+        source = tmp_path / "more" / "hospital.parquet"
+        (hospital.folder / f"{name}.parquet").write_bytes(source.read_bytes())
+    url = serving(hospital)
+    page = opened(url, quiet=False)
+    load(page)
+    release(page)
+    expect(page.locator("#answers .answer")).to_have_count(4)
+    choose(page, "february.parquet", "patient")
+    ask(page)
+    go_to(page, "release")
+    expect(page.locator("#whose")).to_contain_text("hospital")
+    expect(page.locator("#go")).to_be_disabled()
+    page.locator('[name="whose"][value="continues"]').check()
+    expect(page.locator("#go-hint")).to_contain_text("The ledger would refuse this")  # all is spent
+    page.locator('[name="whose"][value="new"]').check()
+    release(page)
+    expect(page.locator("#answers .answer")).to_have_count(1)
+    with Ledger(hospital.ledger) as ledger:
+        said = ledger.budget_state("february").registered
+        assert said is not None and list(said.registration.apart_from) == ["hospital"]
+    page.get_by_role("link", name="Ledger").click()
+    expect(page.get_by_label("february", exact=True)).to_contain_text("nobody is in hospital too")
+    with program(url) as client:  # the same by programs
+        march = SCENARIO | {"table": SCENARIO["table"] | {"source": "march.parquet"}}
+        asked = march | {"queries": [{"kind": "count"}], "budget": {"share": "1/100"}}
+        refused = client.post("/api/release", json={"scenario": asked})
+        problem(refused, 409, "continues")
+        estimate = client.post("/api/estimate", json=asked).json()
+        assert estimate["lookalikes"] == ["february", "hospital"] and estimate["refusal"]
+        unknown = client.post("/api/release", json={"scenario": asked | {"continues": "april"}})
+        problem(unknown, 409, "continues")
+        with Ledger(hospital.ledger) as ledger:
+            assert set(ledger.datasets()) == {"february", "hospital"}
+        body = {"scenario": asked | {"new_people": True}, "request": "asked-once"}
+        first = client.post("/api/release", json=body)
+        assert client.post("/api/release", json=body).json() == first.json()  # a retry
+
+
+def test_a_correction_goes_on_with_the_same_budget(
+    hospital: Settings, serving: Serving, tmp_path: Path
+) -> None:
+    served(tmp_path / "more", 300)
+    source = tmp_path / "more" / "hospital.parquet"
+    (hospital.folder / "corrected.parquet").write_bytes(source.read_bytes())
+    first = SCENARIO | {"queries": [{"kind": "count"}], "budget": {"share": "1/2"}}
+    corrected = first | {"table": SCENARIO["table"] | {"source": "corrected.parquet"}}
+    corrected["continues"] = "hospital"
+    with program(serving(hospital)) as client:
+        made = client.post("/api/release", json={"scenario": first}).json()
+        assert client.post("/api/release", json={"scenario": first}).json() == made
+        body: dict[str, Any] = {"scenario": corrected}
+        second = client.post("/api/release", json=body)
+        assert second.status_code == 200, second.text
+        assert second.json()["request"] != made["request"]
+        assert client.post("/api/release", json=body).json() == second.json()
+        text = client.post("/api/scenario/toml", json=corrected).text
+        assert 'dataset = "hospital"' in text
+        report = client.post(
+            "/api/release/report", json=body | {"request": second.json()["request"]}
+        )
+        assert report.status_code == 200
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.datasets() == ["hospital"] and ledger.budget_state("hospital").debits == 2
+        assert "amended" in [entry.kind for entry in ledger.history("hospital")]
+
+
+def test_the_same_again_shows_the_stored_answers(
+    hospital: Settings, opened: Opened, serving: Serving, album: Path | None
+) -> None:
+    url = serving(hospital)
+    page = opened(url)
+    load(page)
+    go_to(page, "price")
+    page.locator("#budget summary").click()
+    page.get_by_label("Share of the budget").fill("40")
+    expect(page.locator("#total")).to_contain_text("In all ε = 0.1622")
+    release(page, look=True)
+    answers = page.locator("#answers")
+    expect(answers.locator(".answer")).to_have_count(4)
+    shown = answers.inner_text()
+    page.reload()  # answers are not kept, the form is
+    expect(page.locator("#step-report")).to_be_visible()
+    expect(page.locator("#results")).to_be_hidden()
+    go_to(page, "release")
+    page.get_by_role("button", name="Show the stored answers").click()
+    expect(answers.locator(".answer")).to_have_count(4)
+    assert answers.inner_text() == shown
+    go_to(page, "release")
+    page.get_by_label("Ask anew").check()
+    release(page)
+    expect(page.locator("#step-report")).to_be_visible()
+    expect(answers.locator(".answer")).to_have_count(4)
+    assert answers.inner_text() != shown
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.budget_state("hospital").debits == 8
+    page.get_by_role("link", name="Ledger").click()
+    paid = page.get_by_label("paid requests of hospital").locator("tbody tr")
+    expect(paid).to_have_count(2)
+    paid.nth(1).get_by_role("button").click()
+    stored = page.locator("#stored")
+    expect(stored.locator(".answer")).to_have_count(4)
+    assert stored.locator(".single").first.inner_text() in shown
+    with page.expect_download() as waiting:
+        stored.get_by_role("link", name="HTML report").click()
+    assert "<script" not in Path(waiting.value.path()).read_text(encoding="utf-8")
+    shoot(page, album, "opened-from-the-ledger")
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.budget_state("hospital").debits == 8
+
+
+def test_an_analyst_gets_nothing_from_rows(
+    hospital: Settings, opened: Opened, serving: Serving
+) -> None:
+    """No guessed kinds, no domains, no look; what the ledger has registered, and their own."""
+    write_survey(hospital.folder)
+    tokens = {
+        name: add_user(hospital.users, name, curator=chief)
+        for name, chief in (("Ann", False), ("Ben", False), ("Chief", True))
+    }
+    url = serving(hospital)
+    table = {"source": "survey.csv", "privacy_unit": "person"}
+    domains = {"region": ["Northern Highlands and Islands", "South"]}
+    asked = {
+        **{key: SCENARIO[key] for key in ("adversary", "target")},
+        "table": table,
+        "domains": domains,
+        "queries": [{"kind": "count", "by": ["region"]}],
+        "budget": {"share": "1/10"},
+    }
+
+    def client(name: str) -> Any:
+        return program(url, Authorization=f"Bearer {tokens[name]}")
+
+    with client("Chief") as chief:
+        made = chief.post("/api/release", json={"scenario": asked})
+        assert made.status_code == 200, made.text
+        kinds = chief.post("/api/draft", json={"source": "survey.csv"}).json()["columns"]
+        assert {each["kind"] for each in kinds} == {"text", "values", "numbers"}
+    with client("Ann") as ann:
+        draft = ann.post("/api/draft", json={"source": "survey.csv"}).json()
+        assert {each["kind"] for each in draft["columns"]} == {"text"}
+        assert draft["registered"]["privacy_unit"] == "person"
+        for path, body in (
+            ("/api/draft/rows", {"source": "survey.csv"}),
+            ("/api/preflight", asked),
+            ("/api/inspect", {"table": table, "domains": domains}),
+        ):
+            assert ann.post(path, json=body).status_code == 403
+        problem(ann.post("/api/estimate", json=asked | {"new_people": True}), 403, "continues")
+        own = ann.post("/api/release", json={"scenario": asked})
+        assert own.status_code == 200 and own.json()["request"] != made.json()["request"]
+        assert ann.post("/api/release", json={"scenario": asked}).json() == own.json()
+        requests = ann.get("/api/ledger/requests", params={"dataset": "survey"}).json()["requests"]
+        assert [each["request"] for each in requests] == [own.json()["request"]]
+    with client("Ben") as ben:
+        others = {"dataset": "survey", "request": own.json()["request"]}
+        problem(ben.get("/api/ledger/answers", params=others), 404, "request")
+        problem(ben.get("/api/ledger/report", params=others), 404, "request")
+    page = opened(url, quiet=False)
+    page.get_by_label("Your token").fill(tokens["Ann"])
+    page.get_by_role("button", name="Enter").click()
+    go_to(page, "data")
+    page.get_by_label("A table in the served folder").select_option("survey.csv")
+    expect(page.locator("#table-words")).to_contain_text("It has a budget")
+    expect(page.locator("#privacy_unit")).to_have_value("person")
+    go_to(page, "people")
+    expect(page.locator("#column-count")).to_contain_text("1 of 45 declared")
+    page.get_by_label("Choose region").check()
+    expect(page.locator("#group-rows")).to_be_hidden()
+    expect(page.locator("#look-field")).to_be_hidden()
+    ask(page)
+    go_to(page, "price")
+    page.locator("#budget summary").click()
+    page.get_by_label("Share of the budget").fill("10")
+    go_to(page, "release")
+    expect(page.locator("#go")).to_be_enabled()
+    expect(page.locator("#look-choice")).to_be_hidden()
+
+
+def test_a_data_dictionary_fills_in(
+    hospital: Settings, opened: Opened, serving: Serving, tmp_path: Path
+) -> None:
+    page = opened(serving(hospital), quiet=False)
+    choose(page, "hospital.parquet", "patient")
+    page.get_by_text("Fill in from a data dictionary").click()
+    other = tmp_path / "other.csv"
+    other.write_text("column,values\nheight,1|2\n", encoding="utf-8")
+    page.locator("#dictionary").set_input_files(other)
+    expect(page.locator('[data-error="dictionary"]')).to_contain_text("no column of this table")
+    own = tmp_path / "dictionary.csv"
+    text = "column,values,lower,upper\nward,surgery|medicine,,\nage,,0,120\n"
+    own.write_text(text, encoding="utf-8")
+    page.locator("#dictionary").set_input_files(own)
+    expect(page.locator("#dictionary-status")).to_contain_text("2 of")
+    expect(page.locator("#columns")).to_contain_text("surgery, medicine")
+    edit(page, "age")
+    expect(page.get_by_label("upper end of age")).to_have_value("120")
+
+
+@pytest.mark.parametrize(("size", "theme"), [("desktop", "light"), ("phone", "dark")])
+def test_axe_reports_nothing(
+    hospital: Settings, opened: Opened, serving: Serving, size: str, theme: str
+) -> None:
+    """On every view and step, before and after a release, and in dialogs."""
+    axe = pytest.importorskip("axe_playwright_python.base").AXE_FILE_PATH.read_text("utf-8")
+    url = serving(hospital)
+    page = opened(url, size, theme, quiet=False)
+    found: dict[str, Any] = {}
+
+    def check(name: str) -> None:
+        page.evaluate(f"{axe};0")
+        seen = page.evaluate(
+            "() => axe.run(document, {resultTypes: ['violations']}).then(({violations}) =>"
+            " violations.map(({id, nodes}) => [id, nodes[0].html.slice(0, 200)]))"
+        )
+        if seen:
+            found[name] = seen
+
+    expect(page.locator("#step-data")).to_be_visible()
+    check("empty")
+    load(page)
+    for step in ("data", "people", "promise", "questions", "price", "release", "report"):
+        go_to(page, step)
+        check(step)
+    edit(page, "ward")
+    page.get_by_label("Choose age").check()
+    page.get_by_role("button", name="Give all the same domain").click()
+    check("editors")
+    page.locator("#open-glossary").click()
+    check("glossary")
+    page.keyboard.press("Escape")
+    go_to(page, "release")
+    page.locator("#go").click()
+    expect(page.locator("#ask")).to_be_visible()
+    check("question")
+    page.locator("#ask-yes").click()
+    expect(page.locator("#answers .answer")).to_have_count(4)
+    check("released")
+    for view, button, shown in (
+        ("rules", "Check", "#findings table"),
+        ("verify", "Verify", "#verdict table"),
+        ("distortion", "Draw", "#curves svg"),
+        ("ledger", "Open", "#stored .answer"),
+        ("notions", None, "#map svg"),
+    ):
+        page.goto(f"{url}/#{view}")
+        if button is not None:
+            page.locator(f"#view-{view}").get_by_role("button", name=button).first.click()
+        expect(page.locator(shown).first).to_be_visible()
+        check(view)
+    page.goto(f"{url}/api")
+    expect(page.locator("h3", has_text="/api/estimate")).to_be_visible()
+    check("api")
+    assert found == {}, json.dumps(found, indent=1)
