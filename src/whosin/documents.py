@@ -38,6 +38,10 @@ HALF_LETTER = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _LONG_NUMBER = re.compile(rf"\d{{{MAX_NUMBER_LENGTH + 1},}}")
 _RANGE_PATTERN = re.compile(r"[=,\[]\s*-?\d[\d.e-]*\.\.-?\d")
 _TOML_MARK = re.compile(r'"""|\'\'\'|["\'#\[\]{}.=,\n]')
+_TOML_KEY = r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'"""
+_TOML_PATH = rf"((?:{_TOML_KEY})(?:[ \t]*\.[ \t]*(?:{_TOML_KEY}))*)[ \t]*"
+_TOML_HEADER = re.compile(rf"[ \t]*\[(\[?)[ \t]*{_TOML_PATH}\]")
+_TOML_ASSIGNMENT = re.compile(rf"[ \t]*{_TOML_PATH}=")
 _TOML_END = {
     '"""': re.compile(r'(?:[^"\\]|\\.|"(?!""))*"""', re.DOTALL),
     "'''": re.compile(r"(?:[^']|'(?!''))*'''"),
@@ -143,7 +147,7 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
         raise InvalidInput(f"{what} is longer than {spell(MAX_TOML_LENGTH)} characters", field=what)
     _check_length(text, what)
     depth = dots = 0
-    for mark in _toml_marks(text):
+    for mark, _ in _toml_marks(text):
         depth += (mark in "[{") - (mark in "]}")
         dots = dots + 1 if mark == "." else 0
         if depth > MAX_NESTING_DEPTH or dots >= MAX_KEY_DEPTH:
@@ -193,8 +197,39 @@ def check_keys(data: Iterable[object], known: Iterable[str], what: str) -> None:
             raise UnknownName(f"key of the {what}", str(key), known)
 
 
-def _toml_marks(text: str) -> Iterator[str]:
-    """The brackets, dots and separators of a TOML text outside its strings and comments."""
+def toml_lines(text: str) -> dict[str, int]:
+    """The line of each section and key of a TOML text, by its path such as queries[1].by."""
+    starts, depth = [0], 0
+    for mark, end in _toml_marks(text):
+        depth += (mark in "[{") - (mark in "]}")
+        if mark == "\n" and not depth:
+            starts.append(end)
+    result: dict[str, int] = {}
+    section, line, last = "", 1, 0
+    for start in starts:
+        line, last = line + text.count("\n", last, start), start
+        if header := _TOML_HEADER.match(text, start):
+            section = _plain_path(header[2])
+            if header[1]:
+                number = 0
+                while f"{section}[{number}]" in result:
+                    number += 1
+                section = f"{section}[{number}]"
+            result.setdefault(section, line)
+        elif key := _TOML_ASSIGNMENT.match(text, start):
+            path = _plain_path(key[1])
+            result.setdefault(f"{section}.{path}" if section else path, line)
+    return result
+
+
+def _plain_path(dotted: str) -> str:
+    """A dotted key without quotes and spaces."""
+    return ".".join(part.strip("\"'") for part in re.findall(_TOML_KEY, dotted))
+
+
+def _toml_marks(text: str) -> Iterator[tuple[str, int]]:
+    """The brackets, dots and separators of a TOML text outside its strings and comments, and where
+    each ends."""
     position = 0
     while result := _TOML_MARK.search(text, position):
         mark = result.group()
@@ -205,7 +240,7 @@ def _toml_marks(text: str) -> Iterator[str]:
                 return  # a string without an end: the parser says where
             position = end.end()
         else:
-            yield mark
+            yield mark, position
 
 
 def _check_length(text: str, what: str) -> None:

@@ -8,7 +8,7 @@ quotes a private value. What programs and tests read of an error is data: `field
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from numbers import Integral
 from typing import Any
 
@@ -21,12 +21,16 @@ class WhosinError(Exception):
         value: what came, as far as it may be shown.
         hint: what to do; the end of the message.
         path: where in a file or a request the error is, such as queries[2].by; empty elsewhere.
+        place: the same in words for the file that was read: "line 12, question 3 (ages)".
+        paste: a line to paste there instead, where one can be given.
     """
 
     field: str = ""
     value: object = None
     hint: str = ""
     path: str = ""
+    place: str = ""
+    paste: str = ""
 
     def __init__(
         self, message: str, *, field: str = "", value: object = None, hint: str = ""
@@ -40,8 +44,10 @@ class WhosinError(Exception):
         return super().__str__()
 
     def __str__(self) -> str:
-        """The message. Where there is a path, it names the path instead of the field."""
+        """The message. Where there is a place or a path, it names that instead of the field."""
         message, path = self.message, shorten(self.path)
+        if self.place:
+            return f"{self.place}: {message}"
         name = path.rpartition(".")[2].lstrip("-")
         if not path:
             return message
@@ -50,6 +56,11 @@ class WhosinError(Exception):
                 return f"{path}{message[len(spelled) :]}"
         return f"{path}: {message}" if isinstance(self, InvalidInput) else message
 
+    @property
+    def parts(self) -> tuple[WhosinError, ...]:
+        """The errors that this one is made of: itself, or several mistakes."""
+        return (self,)
+
 
 @contextmanager
 def at(path: str) -> Iterator[None]:
@@ -57,8 +68,9 @@ def at(path: str) -> Iterator[None]:
     try:
         yield
     except WhosinError as error:
-        inner = error.path
-        error.path = f"{path}{'' if inner[:1] in ('', '[') else '.'}{inner}"
+        for each in {id(each): each for each in (error, *error.parts)}.values():
+            inner = each.path
+            each.path = f"{path}{'' if inner[:1] in ('', '[') else '.'}{inner}"
         raise
 
 
@@ -97,13 +109,65 @@ def spell_excess(total: Any) -> str:
 
 
 class InvalidInput(WhosinError, ValueError):
-    """An argument, option, key or file that cannot be used; `field` names it."""
+    """An argument, option, key or file that cannot be used; `field` names it, and `nearest` is what
+    was probably meant instead of `value`."""
+
+    nearest: Any = None
 
 
 def invalid_value(field: str, accepted: str, value: object, hint: str = "") -> InvalidInput:
     """The error for a value outside its accepted range: "delta must be below 1, not 2"."""
     message = f"{shorten(field)} must be {accepted}, not {shorten(value)}"
     return InvalidInput(message, field=field, value=value, hint=hint)
+
+
+class SeveralMistakes(InvalidInput):
+    """Several mistakes of one file, request or call, said at once; programs that look at one error
+    find the fields of the first."""
+
+    def __init__(self, mistakes: Iterable[WhosinError], what: str = "") -> None:
+        self.mistakes = tuple(mistakes)
+        first = self.mistakes[0]
+        super().__init__(first.message, field=first.field, value=first.value)
+        self.hint, self.path, self.what = first.hint, first.path, what
+
+    @property
+    def parts(self) -> tuple[WhosinError, ...]:
+        return self.mistakes
+
+    def __str__(self) -> str:
+        """All of them, a line each."""
+        head = f"{self.what + ' has ' if self.what else ''}{len(self.parts)} mistakes:"
+        return "\n".join([head, *(f"  {describe_mistake(each)}" for each in self.parts)])
+
+
+def describe_mistake(error: WhosinError) -> str:
+    """An error, with the line to paste below it."""
+    return f"{error}\n    {error.paste}" if error.paste else str(error)
+
+
+class Mistakes:
+    """Mistakes that are collected, to be said at once."""
+
+    def __init__(self) -> None:
+        self.found: list[WhosinError] = []
+
+    @contextmanager
+    def collect(self, path: str = "") -> Iterator[None]:
+        """Keep what is wrong with the input in this block, at a path if there is one. What is
+        not (a lost connection, a refused budget) leaves the block."""
+        try:
+            with at(path) if path else nullcontext():
+                yield
+        except (InvalidInput, ImpossibleTarget, Unsupported, NoPureLevel) as error:
+            self.found += error.parts
+
+    def raise_all(self, what: str = "") -> None:
+        """Raise what was found, if anything was: one mistake as it is, several as one error."""
+        if len(self.found) == 1:
+            raise self.found[0]
+        if self.found:
+            raise SeveralMistakes(self.found, what)
 
 
 class EmptyLedger(InvalidInput):

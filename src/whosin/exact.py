@@ -22,7 +22,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whosin.errors import invalid_value
+from whosin.errors import invalid_value, spell
 from whosin.validation import RANGE_CHECKS, read_real, shorten_value
 
 Array: TypeAlias = npt.NDArray[Any]
@@ -133,7 +133,14 @@ def read_ranged(value: object, field: str, accepted: str) -> Fraction:
     """Read a number exactly, in the range that the words say (`validation.RANGE_CHECKS`)."""
     number = rational(value, field)
     if not RANGE_CHECKS[accepted](number):
-        raise invalid_value(field, accepted, value)
+        meant = number / 100
+        percent = number > 1 and not RANGE_CHECKS[accepted](Fraction(100))
+        if not percent or not RANGE_CHECKS[accepted](meant):
+            raise invalid_value(field, accepted, value)
+        hint = f"write {spell(float(meant))} for {spell(float(number))}%"
+        error = invalid_value(field, accepted, value, hint)
+        error.nearest = float(meant)
+        raise error
     return number
 
 

@@ -71,13 +71,19 @@ def run_call(call: bytes) -> bytes:
     except MemoryError:
         return _make_frame(("memory",))
     except errors.WhosinError as error:
-        known = {key: value for key, value in vars(error).items() if type(value) in ANSWER_TYPES}
-        return _make_frame(("refusal", type(error).__name__, error.message, known))
+        own = [] if error.parts == (error,) else list(map(_error_data, error.parts))
+        return _make_frame(("refusal", *_error_data(error), own))
     except OSError as error:
         name = error.filename if isinstance(error.filename, str) else None
         return _make_frame(("system", type(error).__name__, error.errno, error.strerror, name))
     except Exception as error:
         return _make_frame(("unexpected", *kind_and_line(error)))
+
+
+def _error_data(error: errors.WhosinError) -> tuple[str, str, dict[str, Any]]:
+    """An error as plain data: its kind, its message, and what else it holds that is plain."""
+    known = {key: value for key, value in vars(error).items() if type(value) in ANSWER_TYPES}
+    return type(error).__name__, error.message, known
 
 
 def is_complete(received: bytearray) -> bool:
@@ -98,7 +104,11 @@ def read_answer(frame: bytes, too_large: Callable[[], errors.OutOfMemory]) -> An
     if kind == "memory":
         raise too_large()
     if kind == "refusal":
-        raise _make_error(*rest)
+        *whole, parts = rest
+        made = _make_error(*whole)
+        if parts:
+            vars(made)["mistakes"] = tuple(_make_error(*each) for each in parts)
+        raise made
     if kind == "system":
         raise _make_os_error(*rest)
     result, where = map(str, rest)

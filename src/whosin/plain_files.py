@@ -260,6 +260,17 @@ def _remove_folder(folder: Path, lock: int | None) -> None:
             os.close(lock)
 
 
+def require_new_file(path: Path, option: str) -> None:
+    """Refuse a file that is there already: what somebody has published is not written over."""
+    if os.path.lexists(path):
+        raise InvalidInput(
+            f"{path.name} is there already, and nothing is overwritten",
+            field=option,
+            value=path.name,
+            hint="choose a new name, or remove the file",
+        )
+
+
 def check_writable(path: Path, option: str, endings: Sequence[str]) -> None:
     """Refuse a file that could not be written, before any work is done or anything is spent."""
     if path.suffix.lower() not in endings:

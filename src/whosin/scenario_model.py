@@ -24,6 +24,7 @@ from typing import Annotated, Any, ClassVar, Self, TypeVar
 
 from whosin.errors import (
     InvalidInput,
+    Mistakes,
     UnknownName,
     Unsupported,
     WhosinError,
@@ -214,21 +215,30 @@ class Section:
             return data
         if not isinstance(data, Mapping):
             raise invalid_value(name, f"a section, {cls.place}", shorten_value(data))
-        keys = cls.known_keys()
-        for each in data:
-            if each not in keys:
-                raise cls.refuse_unknown(str(each))
-        written = {each: value for each, value in data.items() if value is not None}
-        for each in keys.values():
-            if each.required and each.name not in written:
-                raise cls.refuse_missing(each.name)
-        values = {}
-        for each, value in written.items():
-            with at(each):
-                values[keys[each].attribute] = keys[each].kind.read(value, each)
+        mistakes = Mistakes()
+        values = cls.read_values(data, mistakes)
+        mistakes.raise_all()
         result = cls(**values)
+        written = {each: value for each, value in data.items() if value is not None}
         object.__setattr__(result, "_written", written)
         return result
+
+    @classmethod
+    def read_values(cls, data: Written, mistakes: Mistakes) -> dict[str, Any]:
+        """The values by attribute, of the keys that can be read; the others are mistakes."""
+        keys, values = cls.known_keys(), {}
+        for name, value in data.items():
+            with mistakes.collect():
+                if name not in keys:
+                    raise cls.refuse_unknown(str(name))
+                if value is not None:
+                    with at(name):
+                        values[keys[name].attribute] = keys[name].kind.read(value, name)
+        for each in keys.values():
+            with mistakes.collect():
+                if each.required and data.get(each.name) is None:
+                    raise cls.refuse_missing(each.name)
+        return values
 
     @classmethod
     def refuse_unknown(cls, name: str) -> UnknownName:
@@ -301,10 +311,11 @@ def _find_kind(hint: Any) -> Kind:
         def read_list(value: object, name: str) -> tuple[Section, ...]:
             if isinstance(value, str) or not isinstance(value, Sequence):
                 raise invalid_value(name, f"a list ([[{name}]])", shorten_value(value))
-            result = []
+            result, mistakes = [], Mistakes()
             for index, each in enumerate(value):
-                with at(f"[{index}]"):
+                with mistakes.collect(f"[{index}]"):
                     result.append(entry.read(each, name.removesuffix("s")))
+            mistakes.raise_all()
             return tuple(result)
 
         schema = {"type": "array", "items": entry.json_schema()}

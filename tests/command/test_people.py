@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -128,3 +129,109 @@ def test_a_request_with_a_new_name_is_looked_at_too(release, tmp_path):
     assert (code, out) == (1, None) and "before anything was spent" in err
     assert release("january", "--request", "monday", "--no-preflight")[0] == 0
     assert release("january", "--request", "monday")[0] == 0  # paid before: not looked at again
+
+
+def test_a_copy_of_an_earlier_month_is_known_after_the_dataset_went_on(release):
+    assert release("january")[0] == 0
+    assert release("february", "--continues", "january")[0] == 0
+    code, answer, _ = release("copy", "--new-people")
+    assert (code, answer) == (1, None)
+    assert release("others", "--new-people")[0] == 0
+
+
+def test_what_was_written_is_not_written_over(release, tmp_path):
+    for option, name in (("--save", "x.json"), ("--report", "x.html")):
+        (tmp_path / name).write_text("before")
+        code, answer, _ = release("january", option, str(tmp_path / name))
+        assert (code, answer) == (2, None) and (tmp_path / name).read_text() == "before"
+    assert not (tmp_path / "ledger.db").exists()
+
+
+def test_several_csv_files_are_not_written_over(release, tmp_path):
+    path = tmp_path / "january.toml"
+    path.write_text(path.read_text() + '[[queries]]\nkind = "count"\nname = "all"\n')
+    (tmp_path / "x-2-all.csv").write_text("before")
+    code, answer, _ = release("january", "--save", str(tmp_path / "x.csv"))
+    assert (code, answer) == (2, None) and not (tmp_path / "ledger.db").exists()
+    assert release("january", "--save", str(tmp_path / "y.csv"))[0] == 0
+
+
+def test_paid_answers_are_opened_again(release, run, tmp_path):
+    _, first, _ = release("january")
+    _, second, _ = release("january", "--again")
+    books = tmp_path / "ledger.db"
+    code, out, _ = run("ledger", "answers", books, "january", "--json")
+    opened = json.loads(out)["releases"]
+    assert code == 0 and [each["request"] for each in opened] == [
+        first["request"],
+        second["request"],
+    ]
+    assert opened[0]["answers"] == first["answers"]
+    assert opened[1]["budget_state"]["debits"] == 2
+    code, out, _ = run("ledger", "answers", books, "january")
+    assert code == 0 and "histogram" in out
+    one = ["--request", first["request"]]
+    saved, report = tmp_path / "again.json", tmp_path / "again.html"
+    code, _, _ = run(
+        "ledger", "answers", books, "january", *one, "--save", saved, "--report", report
+    )
+    assert code == 0 and "<html" in report.read_text()
+    assert json.loads(saved.read_text())["answers"][0]["rows"] == first["answers"][0]["rows"]
+    assert run("ledger", "answers", books, "january", *one, "--save", saved)[0] == 2
+    assert run("ledger", "answers", books, "january", "--save", tmp_path / "z.json")[0] == 2
+    assert run("ledger", "answers", books, "january", "--request", "none")[0] == 2
+    assert run("ledger", "answers", books, "nobody")[0] == 2
+    assert release("january")[1]["budget_state"]["debits"] == 2
+
+
+def test_what_two_datasets_about_the_same_people_allow_together(release, run, tmp_path):
+    first = release("january")[1]
+    books = tmp_path / "ledger.db"
+    shown = json.loads(run("ledger", "show", books, "--json")[1])
+    assert "together" not in shown
+    assert release("others", "--new-people")[0] == 0
+    for names in ([], ["january"]):
+        shown = json.loads(run("ledger", "show", books, *names, "--json")[1])
+        (both,) = shown["together"]
+        assert both["datasets"] == ["january", "others"]
+        assert both["other_people_by_curators_word"] == ["others"]
+        assert both["spent_epsilon"] == pytest.approx(2 * first["spent"])
+        # Read once from the prior of one half: the odds are e to the sum.
+        odds = math.exp(both["spent_epsilon"])
+        assert both["posterior"] == pytest.approx(odds / (1 + odds))
+        assert both["budget_posterior"] == pytest.approx(1.5**2 / (1 + 1.5**2))
+    assert "curator's word" in " ".join(run("ledger", "show", books)[1].split())
+
+
+def test_another_month_is_looked_at_before_it_pays(release, tmp_path):
+    assert release("january")[0] == 0
+    (tmp_path / "february.csv").write_text("person,ward\na,X\nb,Y\n")
+    code, answer, err = release("february", "--continues", "january")
+    assert (code, answer) == (1, None) and "no row has the declared" in err
+    assert release("january")[1]["budget_state"]["debits"] == 1
+
+
+def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path):
+    rows = ["a,x,5", "a,x,6", "a,y,7", "b,y,90", "b,y,", ",x,8", "c,x,500"]
+    (tmp_path / "january.csv").write_text("\n".join(["person,ward,days", *rows]) + "\n")
+    path = tmp_path / "january.toml"
+    text = path.read_text().replace("[budget]", 'days = "0..100"\n[budget]')
+    path.write_text(text + '[[queries]]\nkind = "sum"\ncolumn = "days"\nby = "ward"\n')
+    code, answer, err = release("january")
+    assert code == 0 and answer["budget_state"]["debits"] == 2
+    said = [line.partition("warning: ")[2] for line in err.splitlines()]
+    lost, days, *bounds = (line for line in said if line)
+    assert lost.startswith("1 of 7 rows")
+    assert days.startswith("days: 1 of 7 rows have no number; 1 of 7 rows (14.3%)")
+    # a and b have two rows in a ward, a is in two wards; c is within the bounds.
+    assert [line.split(" for ")[1] for line in bounds] == [
+        "1 of 3 privacy units",
+        "2 of 3 privacy units",
+        "1 of 3 privacy units",
+    ]
+    # Nothing of it is in the answer or in the ledger.
+    kept = run("ledger", "export", tmp_path / "ledger.db", "--json")[1] + json.dumps(answer)
+    assert "privacy units" not in kept and "no number" not in kept
+    path.write_text(path.read_text().replace("0..100", "0..100000"))
+    code, _, err = release("january", "--amend")
+    assert code == 0 and "of the declared range" in err

@@ -53,7 +53,7 @@ def test_the_whole_round(run, hospital):
     folder = hospital.parent
     report, answers = folder / "out.html", folder / "out.json"
     code, out, err = run("release", hospital, "--report", report, "--save", answers)
-    assert (code, err) == (0, "")
+    assert code == 0 and all("warning: " in line for line in err.splitlines())
     statement = (
         out[out.index("  Privacy unit: column patient;") :].partition("\n\n")[0].splitlines()
     )
@@ -112,9 +112,8 @@ def test_a_request_that_is_not_there_is_said_to_be_new(run, hospital):
     for request, debits in (("monday", 1), ("monady", 2)):
         code, out, err = run(*select, "--request", request)
         assert code == 0 and json.loads(out)["budget_state"]["debits"] == debits
-        assert (
-            err.splitlines()[0] == f"whosin: there is no request {request!r} yet: this is a new one"
-        )
+        said = f"whosin: there is no request {request!r} yet: this is a new one"
+        assert said in err.splitlines()
     assert "there is no request" not in run(*select)[2] + run(*select, "--request", "monday")[2]
 
 
@@ -131,7 +130,7 @@ def test_a_failing_engine_says_nothing_of_its_own(run, hospital, monkeypatch):
 
 WORTHLESS = [
     ('"surgery"', '"Surgery"', ["ward: no row has the declared 'Surgery'", "'surgery' ("]),
-    ("edges = [0, 18, 40, 65, 80, 120]", "edges = [500, 600]", ["age: ", "no declared value"]),
+    ("edges = [0, 18, 40, 65, 80, 120]", "edges = [500, 600]", ["age: ", "outside the range"]),
     ('where = "age >= 40"', 'where = "age >= 400"', ["where age >= 400: true of no row"]),
 ]
 
@@ -236,7 +235,7 @@ def test_files_that_are_no_scenario(run, tmp_path, text):
     path = tmp_path / "s.toml"
     path.write_text(text, encoding="utf-8")
     code, out, err = run("release", path)
-    assert (code, out) == (2, "") and err.count("\n") == 1 and "Traceback" not in err
+    assert (code, out) == (2, "") and "Traceback" not in err
 
 
 def test_datasets_are_called_after_their_files():

@@ -115,3 +115,10 @@ def test_an_earlier_table_comes_with_its_population(refused_at):
     call = "rules check now.csv --population frame.csv --prior 0.1"
     assert refused_at(f"{call} --before old.csv") == "--population-before"
     assert refused_at(f"{call} --population-before old.csv") == "--before"
+
+
+def test_a_long_table_is_refused_with_its_wide_form(run, tmp_path):
+    path = tmp_path / "long.csv"
+    path.write_text("ward,sex,count\nNorth,f,12\nNorth,m,3\n", encoding="utf-8")
+    code, out, err = run("rules", "check", path, "--population", path, "--prior", "0.1")
+    assert (code, out) == (2, "") and "wide" in err

@@ -61,6 +61,7 @@ EXTRA = {
     "demo --keep kept": "release",
     "ledger create new.db hospital --scenario x.toml": "release",
     "ledger amend books.db hospital --scenario x.toml": "release",
+    "ledger answers books.db hospital": "release",
     "ledger show postgresql://nobody@localhost/whosin": "postgres",
     "distortion --rows 2 --epsilon 1": "distortion",
     "audit function module:function": "audit",

@@ -104,7 +104,7 @@ SLIPS: list[tuple[str, Any, str]] = [
     (
         "table",
         {"source": "t.csv", "privacy_unit": "Who"},
-        "table.privacy_unit: the table has no column 'Who'; name a column as the header spells it",
+        "table.privacy_unit: the table has no column 'Who'; did you mean 'who'?",
     ),
     (
         "table",

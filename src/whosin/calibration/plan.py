@@ -18,7 +18,7 @@ from whosin.families import FAMILY_KINDS, Family
 from whosin.noise.distributions import GaussianNoise, LaplaceNoise, make_noise
 from whosin.notebook_display import Displayed
 from whosin.plain_files import write_file
-from whosin.validation import read_path, read_whole, shorten_result, shorten_value
+from whosin.validation import read_path, read_whole, shorten_value
 
 # How far one person can move an answer, and what that costs in accuracy.
 
@@ -184,6 +184,18 @@ class PlannedNoise:
     within: float
 
 
+def _describe_fields(value: Any) -> str:
+    """A dataclass by its name and fields, with fractions as decimals."""
+    if not hasattr(value, "__dataclass_fields__"):
+        return shorten_value(value)
+    given = {each.name: getattr(value, each.name) for each in fields(value)}
+    shown = [
+        f"{name}={spell(each) if isinstance(each, Fraction) else shorten_value(each)}"
+        for name, each in given.items()
+    ]
+    return f"{type(value).__name__}({', '.join(shown)})"
+
+
 @dataclass(frozen=True)
 class Plan(Displayed):
     """From an adversary and a target to the noise.
@@ -217,8 +229,18 @@ class Plan(Displayed):
     entities: int | None = None
 
     def __repr__(self) -> str:
-        names = ("target", "family", "epsilon", "relation", "gamma", "delta", "query", "noise")
-        return shorten_result(self, *names, "theorems")
+        """The promise in a sentence, then who looks and what it takes."""
+        spent = f"ε = {spell(self.epsilon)}"
+        spent += f", δ = {spell(self.dp_delta)}" if self.dp_delta else ""
+        lines = [
+            f"Plan: whoever looks {self.target.words()}",
+            f"  adversary  {_describe_fields(self.family)}",
+            f"  budget     {spent} ({self.relation})",
+        ]
+        if self.noise is not None:
+            noise = f"{self.noise.kind} noise of scale {spell(self.noise.scale)}"
+            lines.append(f"  noise      {noise}, 95% within ±{spell(self.noise.within)}")
+        return "\n".join(lines)
 
     @property
     def beliefs(self) -> tuple[Fraction, Fraction]:

@@ -25,8 +25,8 @@ from whosin.calibration.failure import (
 )
 from whosin.calibration.plan import Fallback, Plan, PlannedNoise, PlannedQuery
 from whosin.calibration.rate_targets import RateTarget
-from whosin.calibration.targets import HIPAA_TARGET, TARGET_KINDS
-from whosin.errors import InvalidInput, WhosinError, at, invalid_value
+from whosin.calibration.targets import HIPAA_TARGET, TARGET_KINDS, Epsilon
+from whosin.errors import InvalidInput, Mistakes, UnknownName, WhosinError, at, invalid_value, spell
 from whosin.exact import (
     Number,
     exact_fraction,
@@ -61,13 +61,16 @@ MAX_ENLARGEMENTS = 60
 
 
 def calibrate(  # noqa: C901 (a case for each kind of target and family)
-    target: Target,
+    target: Target | None = None,
     family: Family | None = None,
     delta: float = 0.0,
     query: PlannedQuery | str | None = None,
     entities: int | None = None,
+    **said: object,
 ) -> Plan:
     """The largest ε, and so the least noise, that keeps the target against the family.
+
+    `calibrate(posterior=0.6, prior=(0.05, 0.5))` says both by the keys of a scenario.
 
     Args:
         target: how sure an adversary may become.
@@ -78,10 +81,13 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
             `BayesRisk`) do not fail: there it is the δ of (ε, δ)-DP, and is counted in.
         query: what is asked, to plan its noise: a `PlannedQuery`, or its kind such as "count".
         entities: how many people there are at the least; only `AtMostKnown` with a δ needs it.
+        said: instead of `target` and `family`, the keys of [target] and [adversary].
 
     Raises:
         ImpossibleTarget: no useful mechanism meets the target; the message names the nearest.
     """
+    if said:
+        return _calibrate_said(target, family, {**said, "delta": delta, "people": entities}, query)
     if not isinstance(target, Target):
         message = f"{shorten_value(target)} is not a target"
         hint = "give Gamma(…), Posterior(…), Epsilon(…) or another one"
@@ -167,6 +173,29 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
         query=query,
         noise=noise,
         fallback=fallback,
+    )
+
+
+def _calibrate_said(
+    target: Target | None,
+    family: Family | None,
+    said: Written,
+    query: PlannedQuery | str | None,
+) -> Plan:
+    """The plan for keys of a scenario that a caller gave by name."""
+    given = {name.replace("_", "-"): each for name, each in said.items() if each not in (None, 0)}
+    if target is not None or family is not None:
+        name = next(iter(given))
+        message = f"target and family are given as objects, and {name} by name"
+        raise InvalidInput(message, field=name, hint="give both by name, or both as objects")
+    promise, doubt = TargetSection.known_keys(), AdversarySection.known_keys()
+    for name in given:
+        if name not in promise and name not in doubt:
+            raise UnknownName("argument", name, [*promise, *doubt])
+    return read_plan(
+        {name: each for name, each in given.items() if name in doubt},
+        {name: each for name, each in given.items() if name in promise},
+        query,
     )
 
 
@@ -360,6 +389,11 @@ def read_adversary(data: Written | AdversarySection, target: Target) -> Family:
         if prior is None:
             return target.default_family()
         with at("prior"):
+            if all(1 < end < 100 for end in prior):
+                meant = "..".join(spell(end / 100) for end in dict.fromkeys(prior))
+                error = invalid_value("prior", "between 0 and 1", "a percentage", f"write {meant}")
+                error.value, error.nearest = None, meant
+                raise error
             return Independent(*prior)
 
 
@@ -373,8 +407,13 @@ def read_plan(
         promise = TargetSection.read(target, "target")
     with at("adversary"):
         doubt = AdversarySection.read(adversary, "adversary")
-    wanted, people = read_target(promise), doubt.people
-    family = read_adversary(doubt, wanted)
+    mistakes, people = Mistakes(), doubt.people
+    wanted: Target = Epsilon(1)
+    with mistakes.collect():
+        wanted = read_target(promise)
+    with mistakes.collect():
+        family = read_adversary(doubt, wanted)
+    mistakes.raise_all()
     delta = Fraction(0) if promise.delta is None else promise.delta
     if not 0 <= delta < 1:  # before it becomes a float, which may not hold it
         with at("target.delta"):

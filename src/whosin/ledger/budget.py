@@ -8,7 +8,7 @@ Suspending and resuming never change the state underneath.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import lru_cache
@@ -496,6 +496,94 @@ class BudgetState(Displayed):
             "plan": self.plan.to_dict(),
             "registration": None if self.registered is None else self.registered.public(),
         }
+
+
+@dataclass(frozen=True)
+class PeopleBudget:
+    """What datasets of the same privacy unit and columns allow together of someone who is in all.
+
+    The ε between neighbouring worlds add up; beliefs are read off once, from the starting prior.
+
+    Attributes:
+        states: the datasets.
+        apart: those that are about other people by the curator's word (`--new-people`).
+    """
+
+    states: tuple[BudgetState, ...]
+    apart: tuple[str, ...]
+
+    @property
+    def certain(self) -> bool:
+        """Whether all that was spent is pure ε between the same neighbours, which adds up."""
+        one_relation = len({each.budget.relation for each in self.states}) == 1
+        return one_relation and all(each.certain and not each.by_itself for each in self.states)
+
+    @property
+    def epsilon(self) -> float:
+        """The ε of all answers of all datasets, rounded up; infinite where they do not add."""
+        if not self.certain:
+            return math.inf
+        return self._sum([Fraction(each.epsilon) for each in self.states])
+
+    @property
+    def budget_epsilon(self) -> float:
+        """The ε of all budgets, rounded up: what it may come to; infinite where Gaussian noise may
+        be drawn."""
+        if any(each.budget.rho or each.budget.alone for each in self.states):
+            return math.inf
+        return self._sum([Fraction(each.budget.epsilon, EPSILON_UNITS) for each in self.states])
+
+    def _sum(self, parts: Sequence[Fraction]) -> float:
+        return round_up(sum(parts, Fraction(0))) if self.certain else math.inf
+
+    @property
+    def prior(self) -> Fraction:
+        """The largest belief that the plans are for, below certainty; one half where none is."""
+        ends = [each.plan.beliefs[1] for each in self.states]
+        return max((end for end in ends if end < 1), default=Fraction(1, 2))
+
+    def posterior(self, epsilon: float) -> float:
+        """How sure someone who was `prior` sure can become at a total ε."""
+        group = max(each.plan.family.adversary().group for each in self.states)
+        if epsilon * group > 700:
+            return 1.0
+        ratio = exp_up(Fraction(epsilon) * group)
+        return round_up(Fraction(beliefs.posterior(Fraction(round_up(ratio)), self.prior)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain data for JSON."""
+        return {
+            "datasets": [each.dataset for each in self.states],
+            "other_people_by_curators_word": list(self.apart),
+            "spent_epsilon": _finite_or_text(self.epsilon),
+            "budget_epsilon": _finite_or_text(self.budget_epsilon),
+            "prior": float(self.prior),
+            "posterior": self.posterior(self.epsilon),
+            "budget_posterior": self.posterior(self.budget_epsilon),
+        }
+
+
+def group_by_people(states: Sequence[BudgetState]) -> list[PeopleBudget]:
+    """Datasets whose people may be the same, where there are several: those with one privacy unit
+    and the same columns."""
+    groups: dict[str, list[BudgetState]] = {}
+    for each in states:
+        if each.registered is not None and each.registered.registration.schema:
+            about = each.registered.registration
+            shape = encoding.canonical_json([about.privacy_unit, dict(about.schema)])
+            groups.setdefault(shape, []).append(each)
+    return [
+        PeopleBudget(
+            tuple(group),
+            tuple(
+                each.dataset
+                for each in group
+                if each.registered is not None and each.registered.registration.apart_from
+            ),
+        )
+        for group in groups.values()
+        if len(group) > 1
+    ]
 
 
 def drop_dust(left: int, total: int, debits: int) -> int:

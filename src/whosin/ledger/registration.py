@@ -28,6 +28,8 @@ datasets, never within one."""
 LIVE_TABLE = "table"
 """The kind that says which table of a server it is, whatever becomes of its rows."""
 MAX_SHOWN_LENGTH = 60
+MAX_EARLIER_TABLES = 1_000
+"""How many tables that a dataset went on from are known again."""
 OPTIONAL_KEYS = ("tables", "features", "apart_from")
 """Keys that are left out where they are empty."""
 
@@ -86,6 +88,8 @@ class RegisteredTable:
 
     registration: Registration
     key: str
+    earlier: tuple[Mapping[str, str], ...] = ()
+    """The sealed fingerprints of tables that it went on from: a copy of one is still a copy."""
 
     @classmethod
     def of(cls, registration: Registration, key: str | None = None) -> RegisteredTable:
@@ -99,12 +103,14 @@ class RegisteredTable:
     def read(cls, text: str) -> RegisteredTable:
         """What a ledger keeps of it."""
         data = json.loads(text)
-        return cls(Registration(**data["registration"]), str(data["key"]))
+        earlier = tuple(data.get("earlier", ()))
+        return cls(Registration(**data["registration"]), str(data["key"]), earlier)
 
     def text(self) -> str:
         """What a ledger keeps of it; `read` takes it back."""
+        data = {"registration": self.registration.to_dict(), "key": self.key}
         return encoding.canonical_json(
-            {"registration": self.registration.to_dict(), "key": self.key}
+            data | ({"earlier": list(self.earlier)} if self.earlier else {})
         )
 
     def public(self) -> dict[str, Any]:
@@ -125,7 +131,11 @@ class RegisteredTable:
 
     def holds_rows_of(self, registration: Registration) -> bool:
         """Whether the rows are the same, as far as fingerprints tell."""
-        mine = _fingerprints_by_table(self.registration)
+        mine = [
+            each
+            for source in (self.registration.source, *self.earlier)
+            for each in _fingerprints_by_table(replace(self.registration, source=source))
+        ]
         others = _fingerprints_by_table(
             replace(registration, source=_seal_fingerprints(registration.source, self.key))
         )
@@ -223,7 +233,11 @@ class RegisteredTable:
         fixed = mine.universe is not None and universe != mine.universe
         if registration.privacy_unit != mine.privacy_unit or fixed:
             self.check(dataset, registration)
-        return RegisteredTable.of(replace(registration, universe=universe), self.key)
+        result = RegisteredTable.of(replace(registration, universe=universe), self.key)
+        known = [*self.earlier, mine.source]
+        earlier = [each for each in known if dict(each) != dict(result.registration.source)]
+        distinct = {encoding.canonical_json(dict(each)): each for each in earlier}
+        return replace(result, earlier=tuple(distinct.values())[-MAX_EARLIER_TABLES:])
 
 
 def read_registration(registration: object) -> Registration | None:

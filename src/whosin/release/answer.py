@@ -21,7 +21,7 @@ from typing import Any
 
 from whosin.errors import UnknownName, spell
 from whosin.exact import format_decimals, rational, round_up
-from whosin.ledger import BudgetState, encoding
+from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import Cost
 from whosin.notebook_display import Displayed
 from whosin.release.contribution_bounds import bounds_statement
@@ -326,6 +326,21 @@ def _group_columns(answer: Answer) -> tuple[object, frozenset[str]] | None:
         columns |= {question["column"]}
     summed = question.get("column") if kind == "sum" else None
     return (kind, question.get("where"), summed), frozenset(columns)
+
+
+def read_releases(ledger: Ledger, dataset: str) -> list[Release]:
+    """The releases of a dataset whose answers are stored, oldest first; nothing is spent. What is
+    no answer of a session (an association study) is left out."""
+    state, history, stored = ledger.record(dataset)
+    found: dict[str, list[Answer]] = {}
+    for entry in history:
+        if entry.kind != "debit" or entry.request not in stored:
+            continue
+        data = json.loads(stored[entry.request])
+        if isinstance(data, dict) and ("columns" in data or "answers" in data):
+            own = found.setdefault(entry.request.rpartition("/")[0], [])
+            own += read_answers(entry.body, data, "", state.plan.relation)
+    return [Release(request, tuple(answers), state) for request, answers in found.items()]
 
 
 def cost_data(cost: Cost) -> dict[str, float | None]:

@@ -239,11 +239,15 @@ def unknown_column(
     if not all(kind.is_string() for kind in kinds.values()):
         return UnknownName(field, name, tuple(kinds), otherwise=otherwise)
     nearest = UnknownName(field, name, declared).nearest
+    if nearest is None:  # a name in other letters was known to whoever wrote it
+        nearest = next((each for each in kinds if each.casefold() == name.casefold()), None)
     hint = f"name a column as the header spells it{otherwise}"
     if nearest not in (None, name):
         hint = f"did you mean {nearest!r}?"
     message = f"the table has no column {short_text(name)}"
-    return InvalidInput(message, field=field, value=name, hint=hint)
+    error = InvalidInput(message, field=field, value=name, hint=hint)
+    error.nearest = nearest
+    return error
 
 
 Refusal = Callable[[str, object, str], InvalidInput]

@@ -284,6 +284,11 @@ class CostEstimate:
     groups: int = 1
     noisy_groups: int | None = None
 
+    def __repr__(self) -> str:
+        """The question, its noise, and how good the answer will be, in a line."""
+        within = f", 95% within ±{spell(self.within)}" if self.within is not None else ""
+        return f"<{self.query.title}: {self.noise}{within}>"
+
     @property
     def paid(self) -> CostEstimate:
         """What is debited for this query: itself, or the cost estimate that it is a part of."""

@@ -15,7 +15,7 @@ from whosin.exact import rational
 from whosin.extras import LazyModule
 from whosin.release.column_expressions import add_levels
 from whosin.release.conditions import condition_columns, parse_condition
-from whosin.release.contribution_bounds import ContributionPolicy, column_behind
+from whosin.release.contribution_bounds import ContributionPolicy, column_behind, filter_rows
 from whosin.release.domains import CLAMP, Dates, Domain, Range, Values, date_code
 from whosin.release.engines.base import file_kind, left_out, list_files
 from whosin.release.engines.confined import find_broken_lines
@@ -128,6 +128,8 @@ class ColumnLook:
         undeclared: those with another value than the declared ones, or a number outside.
         named: the most frequent undeclared values, None for nothing, with how many rows have each.
         empty: declared values that no row has.
+        missing: rows without a number or a date there, which are among the undeclared.
+        used: the part of a declared range between the least and the largest number in it.
     """
 
     column: str
@@ -135,6 +137,8 @@ class ColumnLook:
     undeclared: int
     named: tuple[tuple[str | None, int], ...] = ()
     empty: tuple[str | int, ...] = ()
+    missing: int = 0
+    used: float | None = None
 
     @property
     def stops(self) -> bool:
@@ -143,15 +147,31 @@ class ColumnLook:
 
 
 @dataclass(frozen=True)
+class BoundLook:
+    """How many privacy units have more than a contribution bound of a question lets count."""
+
+    question: str
+    bound: str
+    most: int
+    units: int
+    above: int
+
+
+@dataclass(frozen=True)
 class Preflight:
     """The curator's look before the first debit of a scenario.
 
     Attributes:
         empty_conditions: conditions of questions that are true of no row.
+        rows: rows of the table, and `lost`, those without a privacy unit, which are dropped.
+        bounds: contribution bounds that leave rows or groups of somebody out.
     """
 
     columns: tuple[ColumnLook, ...]
     empty_conditions: tuple[str, ...] = ()
+    rows: int = 0
+    lost: int = 0
+    bounds: tuple[BoundLook, ...] = ()
 
     @property
     def stops(self) -> bool:
@@ -160,10 +180,22 @@ class Preflight:
 
 
 def run_preflight(
-    table: Table, conditions: Sequence[str], policies: Sequence[ContributionPolicy]
+    table: Table,
+    conditions: Sequence[str],
+    policies: Sequence[ContributionPolicy],
+    queries: Sequence[Any] = (),
 ) -> Preflight:
-    """Look at the columns that the questions use, and at their conditions; nothing is spent, and
-    nothing of it may be published."""
+    """Look at the columns that the questions use, at their conditions and their bounds; nothing is
+    spent, and nothing of it may be published.
+
+    Args:
+        queries: the questions, one for each policy, whose bounds are looked at.
+    """
+    bounds = dict.fromkeys(
+        look
+        for query, policy in zip(queries, policies, strict=False)
+        for look in _look_at_bounds(query.restrict_table(table), query, policy)
+    )
     used = {
         column_behind(table.domains, name)
         for each in policies
@@ -173,19 +205,75 @@ def run_preflight(
     names = [name for name in table.domains if name in used]
     table = table.about({*names, *used}, rows=True)
     data = add_levels(table.data, table.domains, " ".join(conditions))
-    empty = [
-        text for text in conditions if not _single_figure(table, parse_condition(text, data).sum())
+    # All plain figures in one scan; values of columns need one for each.
+    figures: dict[Any, Any] = {"rows": data.count()}
+    if not table.by_row:
+        figures["lost"] = data[table.privacy_unit].isnull().sum()
+    for text in conditions:
+        figures["where", text] = parse_condition(text, data).sum()
+    for name in names:
+        domain = table.domains[name]
+        if not isinstance(domain, Values):
+            value, (low, high) = _numbered_values(data[name], domain)
+            inside = (value >= low) & (value <= high)
+            figures["inside", name] = inside.sum()
+            figures["missing", name] = value.isnull().sum()
+            figures["least", name] = inside.ifelse(value, None).min()
+            figures["largest", name] = inside.ifelse(value, None).max()
+    keys = {f"figure_{number}": each for number, each in enumerate(figures.values())}
+    row = table.engine.run(data.aggregate(**keys)).to_pylist()[0]
+    found = dict(zip(figures, (row[key] or 0 for key in keys), strict=True))
+    rows = int(found["rows"])
+    columns = [
+        _look_at_values(table, name, domain, rows)
+        if isinstance(domain := table.domains[name], Values)
+        else ColumnLook(
+            name,
+            rows,
+            rows - int(found["inside", name]),
+            missing=int(found["missing", name]),
+            used=_used_part(domain, found["largest", name] - found["least", name]),
+        )
+        for name in names
     ]
-    rows = _single_figure(table, data.count())
-    return Preflight(tuple(_look_at_column(table, name, rows) for name in names), tuple(empty))
+    empty = tuple(text for text in conditions if not found["where", text])
+    lost = int(found.get("lost", 0))
+    return Preflight(tuple(columns), empty, rows, lost, tuple(bounds))
 
 
-def _look_at_column(table: Table, column: str, rows: int) -> ColumnLook:
-    domain, data = table.domains[column], table.data
-    if not isinstance(domain, Values):
-        value, (low, high) = _numbered_values(data[column], domain)
-        inside = (value >= low) & (value <= high)
-        return ColumnLook(column, rows, rows - _single_figure(table, inside.sum()))
+def _used_part(domain: Domain, span: float) -> float | None:
+    """Which part of a range its numbers fill; None for dates, which cost the same in any range."""
+    if not isinstance(domain, Range):
+        return None
+    low, high = map(float, domain.bounds)
+    return float(span) / (high - low) if high > low else None
+
+
+def _look_at_bounds(table: Table, query: Any, policy: ContributionPolicy) -> list[BoundLook]:
+    """How many privacy units the bounds of a question leave something out of, if any."""
+    limits = {"max_rows_per_group": policy.max_rows_per_group, "max_groups": policy.max_groups}
+    stated = {bound: most for bound, most in limits.items() if most is not None}
+    if table.one_row or not stated:
+        return []
+    cells = query.cells(table) if hasattr(query, "cells") else GroupGrid((), ())
+    rows = filter_rows(table.data, table, query.where)
+    owned = rows.filter(rows[table.privacy_unit].notnull())
+    coded = cells.coded(owned, whose=owned[table.privacy_unit])
+    grouped = coded.group_by(["whose", *cells.names]).aggregate(n=coded.count())
+    units = grouped.group_by("whose").aggregate(
+        max_rows_per_group=grouped["n"].max(), max_groups=grouped.count()
+    )
+    above = {bound: (units[bound] > most).sum() for bound, most in stated.items()}
+    row = table.engine.run(units.aggregate(units=units.count(), **above)).to_pylist()[0]
+    return [
+        BoundLook(query.title, bound, most, int(row["units"] or 0), int(row[bound]))
+        for bound, most in stated.items()
+        if row[bound]
+    ]
+
+
+def _look_at_values(table: Table, column: str, domain: Values, rows: int) -> ColumnLook:
+    data = table.data
     cells = GroupGrid((column,), (replace(domain, outside=None),))
     coded = cells.coded(data, value=data[column].cast("string"))
     key, other = cells.names[0], len(domain.values)
@@ -285,11 +373,6 @@ def _inspect_privacy_units(table: Table) -> list[InspectionFinding]:
         figures[f"{column}: privacy units in more than one cell{said}"] = (sizes[name] > 1).sum()
         figures[f"{column}: the most cells of one privacy unit"] = sizes[name].max()
     return _find_figures(table, sizes, figures)
-
-
-def _single_figure(table: Table, figure: Any) -> int:
-    found = table.engine.run(figure.name("figure").as_table()).column("figure")[0].as_py()
-    return int(found or 0)
 
 
 def check_lines(table: Table) -> list[InspectionFinding]:

@@ -1,34 +1,46 @@
 """A scenario: the adversary, the target, the table, the queries, in one TOML file.
 
 Contract: an unknown key is an error that names the nearest known one; everything is checked before
-a row is read. Paths in a scenario are relative to its file.
+a row is read, and all mistakes of a file are said at once, each by its line. Paths in a scenario
+are relative to its file.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whosin.calibration import Plan, read_plan
-from whosin.documents import read_toml
-from whosin.errors import EmptyLedger, InvalidInput, UnknownName, WhosinError, at, at_keys
+from whosin.calibration import Epsilon, Plan, calibrate, read_plan
+from whosin.documents import MAX_TOML_LENGTH, parse_toml, read_text, toml_line, toml_lines
+from whosin.errors import (
+    EmptyLedger,
+    InvalidInput,
+    Mistakes,
+    SeveralMistakes,
+    UnknownName,
+    WhosinError,
+    at,
+    at_keys,
+    shorten,
+)
 from whosin.extras import require_extras
 from whosin.ledger import BudgetState, Ledger
 from whosin.release.answer import Release
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.contribution_bounds import ContributionPolicy
 from whosin.release.cost import CostEstimate
-from whosin.release.domains import FROM_ROWS
+from whosin.release.domains import FROM_ROWS, read_domain
 from whosin.release.engines import ENGINE_KINDS, DuckDB, Engine
 from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
-from whosin.release.queries import QUERIES, Query, read_query
+from whosin.release.queries import QUERIES, Count, Query, read_query
 from whosin.release.queries.base import scenario_keys
 from whosin.release.session import Session, Watch, name_request
-from whosin.release.table import Table
+from whosin.release.table import Table, register_table
 from whosin.scenario_model import (
     ABOUT_UNSAID,
     AboutSection,
@@ -40,6 +52,107 @@ from whosin.scenario_model import (
 if TYPE_CHECKING:
     from whosin.release.features import Feature
     from whosin.release.related_tables import Further
+
+
+MAX_ATTEMPTS = 4
+"""How often a table is opened without what is wrong with it, to find what else is."""
+
+
+@dataclass(frozen=True)
+class ScenarioText:
+    """A scenario as its file has it, to say where in it something is wrong.
+
+    Attributes:
+        name: the file's name.
+        data: its keys.
+        lines: the line of each section and key, by its path.
+    """
+
+    name: str
+    data: Mapping[str, Any]
+    lines: Mapping[str, int]
+
+    @contextmanager
+    def locate_errors(self) -> Iterator[None]:
+        """Errors in this block say on which line they are, and what to paste there."""
+        try:
+            yield
+        except WhosinError as error:
+            for each in error.parts:
+                path = self._find_path(each)
+                each.place = self._describe_place(path, each.message) if path else ""
+                each.paste = each.paste or self._correct_line(each, path)
+            if isinstance(error, SeveralMistakes):
+                error.what = self.name
+                last = 1 + max(self.lines.values(), default=0)  # what is missing comes last
+                error.mistakes = tuple(
+                    sorted(
+                        error.mistakes, key=lambda e: self._find_line(self._find_path(e)) or last
+                    )
+                )
+            raise
+
+    def _find_line(self, path: str) -> int | None:
+        """The line of a path, or of the nearest section around it."""
+        keys = path.split(".")
+        around = [".".join(keys[:end]) for end in range(len(keys), 0, -1)]
+        known = (self.lines.get(each) for each in (*around, keys[0].partition("[")[0]))
+        return next((line for line in known if line is not None), None)
+
+    def _find_path(self, error: WhosinError) -> str:
+        """The path of an error, down to the key that holds the value it is about."""
+        path, value = error.path, error.value
+        inside = self._value(path)
+        if isinstance(inside, Mapping) and isinstance(value, str):
+            own = [key for key, each in inside.items() if key == value or _holds(each, value)]
+            path = ".".join(filter(None, (path, *own[:1])))
+        return path
+
+    def _describe_place(self, path: str, message: str) -> str:
+        """A path in words: "line 12, question 3 (ages), by"; the key where no message names it."""
+        head, *keys = path.split(".")
+        name, _, number = head.rstrip("]").partition("[")
+        line = self._find_line(path)
+        where = [] if line is None else [f"line {line}"]
+        if not number.isdecimal():
+            where += [f"[{name}]"] if isinstance(self.data.get(name), Mapping) else [name]
+        else:
+            word = "question" if name == "queries" else f"[[{name}]]"
+            called = self._value(f"{head}.name")
+            given = f" ({shorten(called)})" if isinstance(called, str) and called else ""
+            where.append(f"{word} {int(number) + 1}{given}")
+        return ", ".join([*where, *(key for key in keys[:1] if key not in message)])
+
+    def _correct_line(self, error: WhosinError, path: str) -> str:
+        """The line with what was probably meant, where somebody knows it."""
+        meant, wrong = getattr(error, "nearest", None), error.value
+        key, value = path.rpartition(".")[2], self._value(path)
+        if not isinstance(error, InvalidInput) or meant is None or value is None:
+            return ""
+        if key == wrong != value:
+            return toml_line(meant, value)
+        if isinstance(value, list):
+            return toml_line(key, [meant if each == wrong else each for each in value])
+        if isinstance(value, str) and isinstance(wrong, str) and wrong != value:
+            return toml_line(key, re.sub(rf"\b{re.escape(wrong)}\b", lambda _: meant, value))
+        return "" if isinstance(value, Mapping) else toml_line(key, meant)
+
+    def _value(self, path: str) -> Any:
+        """What the file has at a path; None if nothing."""
+        value: Any = self.data
+        for name, number in re.findall(r"([^.\[\]]+)|\[(\d+)\]", path):
+            if number and isinstance(value, list) and int(number) < len(value):
+                value = value[int(number)]
+            elif name and isinstance(value, Mapping):
+                value = value.get(name)
+            else:
+                return None
+        return value
+
+
+def _holds(value: object, wanted: str) -> bool:
+    """Whether a key's value is this text, or a list that has it."""
+    return value == wanted or (isinstance(value, list) and wanted in value)
 
 
 @dataclass(frozen=True)
@@ -57,6 +170,7 @@ class Scenario:
     tables: tuple[Further, ...] = ()
     features: tuple[Feature, ...] = ()
     about: AboutSection = ABOUT_UNSAID
+    text: ScenarioText | None = field(default=None, compare=False, repr=False)
 
     @property
     def looked_up(self) -> tuple[str, ...]:
@@ -70,24 +184,91 @@ class Scenario:
 
     def open_table(self) -> Table:
         """The table on its engine; only the schema is read."""
-        data = self.table
-        try:
-            return Table(
-                data.source,
-                data.privacy_unit,
-                self.domains,
-                max_rows_per_group=data.max_rows_per_group,
-                max_groups=data.max_groups,
-                name=data.name,
-                engine=_read_engine(data.given),
-                tables=self.tables,
-                features=self.features,
-                people=data.people,
-            )
-        except WhosinError as error:
-            field = error.field if error.field in data.known_keys() else "source"
-            error.path = error.path or f"table.{field}"
-            raise
+        with self.locate_errors():
+            try:
+                return _open_table(self.table, self.domains, self.tables, self.features)
+            except WhosinError as error:
+                if self.text is None:
+                    raise
+                found = Mistakes()
+                with found.collect():
+                    raise error
+                self.find_mistakes(found)
+                found.raise_all()
+                raise
+
+    def find_mistakes(self, found: Mistakes, queries: Mapping[int, Query] | None = None) -> None:
+        """What is wrong with the table, its domains and the questions, beside what was found: each
+        is looked at as though what is wrong with the others were left out.
+
+        Args:
+            queries: those that can be read, by their numbers; all by default.
+        """
+        asked = dict(enumerate(self.queries)) if queries is None else queries
+        domains, wrong = dict(self.domains), set[str]()
+        for _ in range(MAX_ATTEMPTS):
+            for error in found.found:
+                section, _, column = error.path.partition(".")
+                wrong |= {column} if section == "domains" else set()
+            try:
+                rest = {name: each for name, each in domains.items() if name not in wrong}
+                table = _open_table(self._usable_table(found), rest, self.tables, self.features)
+            except OSError as error:
+                message = f"source cannot be read: {(error.strerror or 'no such file').lower()}"
+                hint = "paths are relative to the scenario"
+                with found.collect("table.source"):
+                    raise InvalidInput(message, field="source", hint=hint) from None
+                for column, domain in domains.items():
+                    with found.collect(f"domains.{column}"):
+                        read_domain(column, domain)
+                return
+            except WhosinError as error:
+                known = {(each.path, each.message) for each in found.found}
+                new = [each for each in error.parts if (each.path, each.message) not in known]
+                found.found += new
+                if not new:
+                    return
+            else:
+                found.found += self._find_query_mistakes(table, asked, wrong)
+                table.engine.close()
+                return
+
+    def _usable_table(self, found: Mistakes) -> TableSection:
+        """The table, with a privacy unit that was probably meant where there is no such column."""
+        meant = [
+            error.nearest
+            for error in found.found
+            if isinstance(error, InvalidInput) and error.path == "table.privacy_unit"
+        ]
+        return replace(self.table, privacy_unit=meant[0]) if any(meant) else self.table
+
+    def _find_query_mistakes(
+        self, table: Table, queries: Mapping[int, Query], wrong: set[str]
+    ) -> list[WhosinError]:
+        """What is wrong with each question by itself; what follows from a domain that cannot be
+        read is not said again."""
+        result = []
+        for index, query in queries.items():
+            own = Mistakes()
+            with own.collect():
+                estimate_batch_cost(table, self.plan, query)
+            if own.found:  # what else is wrong with it
+                for key in ("column", "by"):
+                    named = getattr(query, key, ())
+                    for name in [named] if isinstance(named, str) else named:
+                        with own.collect(f"queries[0].{key}"):
+                            table.grouping(name)
+                with own.collect():
+                    estimate_batch_cost(table, self.plan, Count(where=query.where))
+            for each in own.found:
+                each.path = each.path.replace("queries[0]", f"queries[{index}]", 1)
+            distinct = {each.message: each for each in reversed(own.found)}
+            result += [each for each in distinct.values() if not _names_any(each, wrong)]
+        return result
+
+    def locate_errors(self) -> AbstractContextManager[None]:
+        """Errors in this block say where in the scenario's file they are."""
+        return nullcontext() if self.text is None else self.text.locate_errors()
 
     def asking(self, sql: str) -> Scenario:
         """The same scenario with the queries that a SELECT asks, and no others."""
@@ -103,15 +284,24 @@ class Scenario:
     def estimate_cost(self, table: Table | None = None) -> list[CostEstimate]:
         """What the queries cost and how good the answers will be; nothing is written or spent."""
         opened = self.open_table() if table is None else table
-        with self.at_budget():
-            return estimate_batch_cost(opened, self.plan, self.queries, **self.budget)
+        with self.locate_errors(), self.at_budget():
+            try:
+                return estimate_batch_cost(opened, self.plan, self.queries, **self.budget)
+            except InvalidInput as error:
+                found, asked = Mistakes(), dict(enumerate(self.queries))
+                found.found += self._find_query_mistakes(opened, asked, set())
+                if len(found.found) > 1:
+                    found.raise_all()
+                raise error from None
 
     def contribution_policies(self, table: Table) -> list[ContributionPolicy]:
         """What of the rows counts in each answer."""
-        result = []
+        result, mistakes = [], Mistakes()
         for index, query in enumerate(self.queries):
-            with at(f"queries[{index}]"), query.at_own_key():
+            with mistakes.collect(f"queries[{index}]"), query.at_own_key():
                 result.append(query.contribution_policy(query.restrict_table(table)))
+        with self.locate_errors():
+            mistakes.raise_all()
         return result
 
     def release(self, session: Session, watch: Watch | None = None) -> Release:
@@ -175,9 +365,15 @@ class Scenario:
         except EmptyLedger:
             return None
 
-    def was_asked(self, ledger: object = None, request: str | None = None) -> bool:
+    def was_asked(
+        self, ledger: object = None, request: str | None = None, *, amend: bool = False
+    ) -> bool:
         """Whether this request was paid before; by default this very batch, of the table as it is
-        registered now."""
+        registered now.
+
+        Args:
+            amend: whether the dataset may go on with another table, of which nothing was asked.
+        """
         url = ledger if ledger is not None else self.ledger
         if "://" not in str(url) and not Path(str(url)).exists():
             return False
@@ -186,6 +382,11 @@ class Scenario:
             with Ledger(url, create=False) as opened:
                 if name not in opened.datasets():
                     return False
+                if request is None and amend:
+                    registered = opened.budget_state(name).registered
+                    asked = register_table(self.open_table(), self.queries, rows=True)
+                    if registered is None or registered.difference(asked) is not None:
+                        return False
                 if request is None:
                     request = name_request(opened, name, self.plan, self.batch_data())
                 return bool(opened.requests(name, f"{request}/"))
@@ -214,19 +415,96 @@ def load_scenario(path: str | Path, *, asked: bool | None = True) -> Scenario:
         raise InvalidInput(
             f"{message}, not a scenario", field="scenario", value=file.name, hint=hint
         )
-    data = read_toml(file, file.name)
-    return read_scenario(data, file.parent, title=file.stem, asked=asked)
+    text = read_text(file, file.name, MAX_TOML_LENGTH)
+    data = parse_toml(text, file.name)
+    source = ScenarioText(file.name, data, toml_lines(text))
+    with source.locate_errors():
+        return read_scenario(data, file.parent, title=file.stem, asked=asked, text=source)
 
 
 def read_scenario(
-    data: Mapping[str, Any], folder: Path, title: str = "release", *, asked: bool | None = True
+    data: Mapping[str, Any],
+    folder: Path,
+    title: str = "release",
+    *,
+    asked: bool | None = True,
+    text: ScenarioText | None = None,
 ) -> Scenario:
-    """A scenario from its keys; paths are relative to the folder."""
-    model = ScenarioModel.read(data, "scenario")
+    """A scenario from its keys; paths are relative to the folder.
+
+    Args:
+        text: its file. All mistakes of a file are said at once, those that need its table too.
+    """
+    mistakes = Mistakes()
+    values = ScenarioModel.read_values(data, mistakes)
+    if "table" not in values and text is not None:
+        values["table"] = _readable_table(data.get("table"))
+    model = ScenarioModel(**{"target": None, "table": None} | values)
+    plan = None
+    if not any(each.path.startswith(("target", "adversary")) for each in mistakes.found):
+        with mistakes.collect():
+            plan = read_plan(model.adversary, model.target) if model.target is not None else None
+    listed: Sequence[Any] = ()
+    with mistakes.collect():
+        listed = _list_queries(model, asked)
+    queries: dict[int, Query] = {}
+    for index, each in enumerate(listed):
+        with mistakes.collect():
+            queries[index] = _read_scenario_query(each, index, folder)
+        if index not in queries and text is not None:
+            here = [error for error in mistakes.found if error.path.startswith(f"queries[{index}]")]
+            with mistakes.collect():
+                repaired = _repair_keys(each, here)
+                if repaired is not None:
+                    queries[index] = _read_scenario_query(repaired, index, folder)
+    named = Counter(query.name for query in queries.values() if query.name)
+    with mistakes.collect():
+        if twice := next((name for name, count in named.items() if count > 1), None):
+            message = f"two queries have the name {twice!r}"  # answers are found by name
+            raise InvalidInput(message, field="name of a query", value=twice)
+    tables: tuple[Further, ...] = ()
+    features: tuple[Feature, ...] = ()
+    with mistakes.collect():
+        if model.tables:
+            from whosin.release.related_tables import read_tables
+
+            tables = tuple(
+                replace(each, source=_resolve_path(folder, each.source))
+                for each in read_tables(model.tables)
+            )
+    with mistakes.collect():
+        if model.features:
+            from whosin.release.features import read_features
+
+            features = read_features(model.features)
+    if mistakes.found and (text is None or model.table is None):
+        mistakes.raise_all()
+    url = model.ledger.url
+    result = Scenario(
+        title if model.title is None else model.title,
+        plan if plan is not None else calibrate(Epsilon(1)),
+        replace(model.table, source=_resolve_path(folder, model.table.source)),
+        {} if model.domains is None else model.domains,
+        tuple(queries.values()),
+        url if "://" in url else _resolve_path(folder, url),
+        model.ledger.dataset,
+        model.budget.given,
+        tables,
+        features,
+        model.about,
+        text,
+    )
+    if mistakes.found:
+        result.find_mistakes(mistakes, queries)
+        mistakes.raise_all()
+    return result
+
+
+def _list_queries(model: ScenarioModel, asked: bool | None) -> Sequence[Any]:
+    """The queries that are asked, as they were written."""
     asked = model.queries is not None if asked is None else asked
     if asked and model.queries is None:
         raise model.refuse_missing("queries")
-    plan = read_plan(model.adversary, model.target)
     listed = model.queries if asked else []
     if isinstance(listed, Mapping):
         hint = "write it in double brackets, [[queries]], once for each question"
@@ -234,38 +512,64 @@ def read_scenario(
     if asked and (not isinstance(listed, list) or not listed):
         hint = "ask something with [[queries]]"
         raise InvalidInput("queries is empty", field="queries", value=listed, hint=hint)
-    queries = tuple(_read_scenario_query(each, index, folder) for index, each in enumerate(listed))
-    named = Counter(query.name for query in queries if query.name)
-    if twice := next((name for name, count in named.items() if count > 1), None):
-        message = f"two queries have the name {twice!r}"  # answers are found by name
-        raise InvalidInput(message, field="name of a query", value=twice)
-    tables: tuple[Further, ...] = ()
-    features: tuple[Feature, ...] = ()
-    if model.tables:
-        from whosin.release.related_tables import read_tables
+    return listed
 
-        tables = tuple(
-            replace(each, source=_resolve_path(folder, each.source))
-            for each in read_tables(model.tables)
+
+def _readable_table(data: object) -> TableSection | None:
+    """The table by the keys that can be read, where they say which one it is."""
+    if not isinstance(data, Mapping):
+        return None
+    values = TableSection.read_values(data, Mistakes())
+    return TableSection(**values) if {"source", "privacy_unit"} <= values.keys() else None
+
+
+def _repair_keys(data: object, wrong: Sequence[WhosinError]) -> dict[str, Any] | None:
+    """A question with the kind and the keys that were probably meant, without those that nobody
+    knows; None where that does not make it another one."""
+    if not isinstance(data, Mapping):
+        return None
+    result = dict(data)
+    for error in wrong:
+        meant = getattr(error, "nearest", None)
+        if isinstance(error, UnknownName) and error.value in result:
+            value = result.pop(error.value)
+            result |= {} if meant is None else {meant: value}
+        elif isinstance(error, UnknownName) and result.get("kind") == error.value and meant:
+            result["kind"] = meant
+    return None if result == dict(data) else result
+
+
+def _names_any(error: WhosinError, columns: set[str]) -> bool:
+    """Whether an error is about one of these columns, however they are spelled."""
+    folded = {column.casefold() for column in columns}
+    return isinstance(error.value, str) and error.value.casefold() in folded
+
+
+def _open_table(
+    data: TableSection,
+    domains: Mapping[str, Any],
+    tables: tuple[Further, ...],
+    features: tuple[Feature, ...],
+) -> Table:
+    try:
+        return Table(
+            data.source,
+            data.privacy_unit,
+            domains,
+            max_rows_per_group=data.max_rows_per_group,
+            max_groups=data.max_groups,
+            name=data.name,
+            engine=_read_engine(data.given),
+            tables=tables,
+            features=features,
+            people=data.people,
         )
-    if model.features:
-        from whosin.release.features import read_features
-
-        features = read_features(model.features)
-    url = model.ledger.url
-    return Scenario(
-        title if model.title is None else model.title,
-        plan,
-        replace(model.table, source=_resolve_path(folder, model.table.source)),
-        {} if model.domains is None else model.domains,
-        queries,
-        url if "://" in url else _resolve_path(folder, url),
-        model.ledger.dataset,
-        model.budget.given,
-        tables,
-        features,
-        model.about,
-    )
+    except WhosinError as error:
+        for each in error.parts:
+            named = each.field if each.field in data.known_keys() else "source"
+            each.path = each.path or f"table.{named}"
+        error.path = error.parts[0].path
+        raise
 
 
 def _read_engine(data: Mapping[str, Any]) -> Engine:

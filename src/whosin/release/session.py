@@ -429,6 +429,11 @@ class Session:
         """The requests of this session that were debited before."""
         return self.ledger.requests(self.dataset, f"{self.request}/")
 
+    def __repr__(self) -> str:
+        """Which budget it draws on, and under which request."""
+        plan = f"ε = {spell(self.plan.epsilon)}"
+        return f"Session on {self.dataset!r} in {self.ledger.name}, {plan}, request {self.request}"
+
     def __enter__(self) -> Self:
         return self
 

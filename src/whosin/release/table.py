@@ -24,7 +24,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
-from whosin.errors import InvalidInput, at, invalid_value
+from whosin.documents import toml_line
+from whosin.errors import InvalidInput, Mistakes, at, invalid_value
 from whosin.exact import rational
 from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
@@ -44,7 +45,7 @@ from whosin.release.engines import DuckDB, Engine
 from whosin.release.engines.base import collect_lazy, file_kind, is_database, list_files
 from whosin.release.engines.databases import Address, describe_table, read_address
 from whosin.release.row_values import is_usable
-from whosin.validation import read_whole
+from whosin.validation import read_whole, shorten_value
 
 if TYPE_CHECKING:
     from whosin.release.cost import CostEstimate
@@ -56,6 +57,7 @@ PLANNING_PATIENCE = 1.0
 """Seconds to wait, after Ctrl-C, for an engine that is planning."""
 
 MAX_ROWS = 10**9
+MAX_SHOWN_COLUMNS = 12
 MAX_KEPT_EXPRESSIONS = 1_000
 ROW, EACH_ROW, COLUMN = "row", "each row", "column:"
 
@@ -150,6 +152,21 @@ class Table:
         self._declare(domains or {})
         check_levels(self.domains, self.columns)
 
+    def __repr__(self) -> str:
+        """Whose rows they are, what counts, and what is declared; nothing of a row."""
+        unit = "each row is one" if self.by_row else self.privacy_unit
+        lines = [
+            f"Table {self.name!r}: {len(self.columns)} columns, {len(self.domains)} declared",
+            f"  privacy unit  {unit}",
+            f"  bounds        max_rows_per_group={self.max_rows_per_group}, "
+            f"max_groups={self.max_groups}",
+        ]
+        width = max([12, *map(len, self.domains)])
+        shown = list(self.domains.items())[:MAX_SHOWN_COLUMNS]
+        lines += [f"  {name.ljust(width)}  {shorten_value(domain)}" for name, domain in shown]
+        left = len(self.domains) - len(shown)
+        return "\n".join([*lines, *([f"  … {left} more"] if left else [])])
+
     def _read_related(self, tables: Sequence[object], features: Sequence[object]) -> None:
         from whosin.release.features import read_features
         from whosin.release.related_tables import read_tables
@@ -181,18 +198,20 @@ class Table:
         """The domains. Those of features come first, as data, since they say how columns are
         read."""
         features = {each.name for each in self.features}
-        for column, domain in domains.items():
-            with at(f"domains.{column}"):
-                if column in features:
-                    read = read_domain(column, self._looked_up(domain))
-                    self.domains[column] = replace(read, constant=True)
+        mistakes = Mistakes()
+        for column in features.intersection(domains):
+            with mistakes.collect(f"domains.{column}"):
+                read = read_domain(column, self._looked_up(domains[column]))
+                self.domains[column] = replace(read, constant=True)
+        mistakes.raise_all()
         if self.database is not None:
             self.database.prepare(self.domains)
         for column, domain in domains.items():
-            with at(f"domains.{column}"):
+            with mistakes.collect(f"domains.{column}"):
                 name = self.column(column, "column")
                 given = self.domains.get(name, self._looked_up(domain))
                 self.domains[name] = self._fitting(name, given)
+        mistakes.raise_all()
 
     def _looked_up(self, domain: object) -> object:
         """A domain whose values may be those of a public table's column, as in "wards.region"."""
@@ -295,12 +314,15 @@ class Table:
         """The declared domain of a column."""
         name = self.column(column)
         if name not in self.domains:
-            raise InvalidInput(
+            error = InvalidInput(
                 f"column {name!r} has no declared domain",
                 field="column",
                 value=name,
                 hint="declare its values or its range in [domains]",
             )
+            example: object = "0..100" if self.type(name).is_numeric() else ["…", "…"]
+            error.paste = f"{toml_line(name, example)}  # below [domains]"
+            raise error
         return self.domains[name]
 
     def grouping(self, name: object) -> Cellular:

@@ -28,7 +28,7 @@ from whosin.exact import (
     rational,
 )
 from whosin.ledger import BudgetState, Entry, HistoryCheck, encoding
-from whosin.ledger.budget import Budget, Cost
+from whosin.ledger.budget import Budget, Cost, PeopleBudget
 from whosin.ledger.encoding import EPSILON_UNITS, canonical_json
 from whosin.report.document import (
     Chart,
@@ -423,10 +423,37 @@ def describe_budget_state(budget_state: BudgetState) -> Document:
     return Document("", tuple(budget_state_card(budget_state)))
 
 
+def describe_people(people: PeopleBudget) -> TextSection:
+    """What datasets that may be about the same people allow together."""
+    names = [each.dataset for each in people.states]
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    same = f"{listed} have the same privacy unit and columns."
+    prior = format_percent(people.prior, "down")
+    lines = [
+        f"Of someone who is in all of them {what} allow ε = {format_figures(total, 6, 'up')}: "
+        f"whoever was {prior} sure can become {format_percent(people.posterior(total), 'up')} sure."
+        for what, total in (
+            ("the answers so far", people.epsilon),
+            ("the whole budgets", people.budget_epsilon),
+        )
+        if math.isfinite(total)
+    ]
+    if len(lines) < 2:
+        lines.append("Not all that they may spend is pure ε of one kind, so no total is stated.")
+    if people.apart:
+        lines.append(
+            f"That the people of {', '.join(people.apart)} are in none of the others is the "
+            "curator's word; nothing here checks it."
+        )
+    return make_section("What these datasets allow together", same, *lines, level=2)
+
+
 def describe_budget_states(
-    records: Sequence[tuple[BudgetState, Sequence[Entry]]], entries: bool = False
+    records: Sequence[tuple[BudgetState, Sequence[Entry]]],
+    entries: bool = False,
+    people: Sequence[PeopleBudget] = (),
 ) -> Document:
-    """Where datasets stand, with their histories if asked for."""
+    """Where datasets stand, with their histories if asked for, and what they allow together."""
     if not records:
         return make_document("", "The ledger has no datasets.")
     sections = []
@@ -437,7 +464,7 @@ def describe_budget_states(
             table = make_table(("", "when", "who", "what", "cost"), rows)
             last = replace(last, parts=(*last.parts, table))
         sections += [replace(first, level=2), *others, last]
-    return Document("", tuple(sections))
+    return Document("", (*sections, *map(describe_people, people)))
 
 
 def budget_state_card(budget_state: BudgetState) -> list[TextSection]:

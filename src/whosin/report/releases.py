@@ -45,7 +45,7 @@ from whosin.report.table_views import (
 
 if TYPE_CHECKING:
     from whosin.release.accuracy import Suggestion
-    from whosin.release.inspection import InspectionFinding, Preflight
+    from whosin.release.inspection import ColumnLook, InspectionFinding, Preflight
     from whosin.release.scenario import Scenario
 
 MAX_TERMINAL_ROWS = 30
@@ -292,6 +292,19 @@ def describe_release(title: str, release: Release) -> Document:
     return Document(title, (*answers, *apart, *budget_state_card(release.budget_state)))
 
 
+def describe_releases(title: str, releases: Sequence[Release]) -> Document:
+    """Releases that were paid for before, each under its request, and where the dataset stands."""
+    parts = [
+        part
+        for each in releases
+        for part in (
+            make_section(f"Request {each.request}", level=2),
+            *(describe_answer(answer, each.request) for answer in each),
+        )
+    ]
+    return Document(title, (*parts, *budget_state_card(releases[-1].budget_state)))
+
+
 REPORT_READERS = ("officer",)
 
 
@@ -439,11 +452,16 @@ def describe_demo(
 def describe_preflight(found: Preflight) -> list[str]:
     """What the curator's look found, a sentence for each column or condition; not for others."""
     lines = []
+    if found.lost:
+        share = f"{format_count(found.lost)} of {format_count(found.rows)} rows"
+        lines.append(f"{share} have no privacy unit and are dropped")
     for each in found.columns:
         parts = []
         if each.empty:
             parts.append(f"no row has the declared {_list_values(each.empty)}")
-        if each.undeclared:
+        if each.used is not None:
+            parts += _describe_range(each)
+        elif each.undeclared:
             share = f"{format_count(each.undeclared)} of {format_count(each.rows)} rows"
             named = ", ".join(
                 f"{'nothing' if value is None else repr(value)} ({format_count(count)})"
@@ -452,7 +470,31 @@ def describe_preflight(found: Preflight) -> list[str]:
             parts.append(f"{share} have no declared value{': ' if named else ''}{named}")
         if parts:
             lines.append(f"{each.column}: {'; '.join(parts)}")
+    lines += [
+        f"{each.question}: {each.bound} = {each.most} leaves something out for "
+        f"{format_count(each.above)} of {format_count(each.units)} privacy units"
+        for each in found.bounds
+    ]
     return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
+
+
+MIN_USED_PART = 0.1
+"""The part of a range that its numbers should fill, since noise grows with the whole of it."""
+
+
+def _describe_range(look: ColumnLook) -> list[str]:
+    """What becomes of numbers outside of a range, and whether it is wider than they need."""
+    rows, outside = format_count(look.rows), look.undeclared - look.missing
+    parts = []
+    if look.missing:
+        parts.append(f"{format_count(look.missing)} of {rows} rows have no number")
+    if outside:
+        share = format_percent(outside / look.rows, "up")
+        parts.append(f"{format_count(outside)} of {rows} rows ({share}) are outside the range")
+    if look.used is not None and look.used < MIN_USED_PART and look.undeclared < look.rows:
+        part = format_percent(look.used, "up")
+        parts.append(f"the numbers fill {part} of the declared range, and noise grows with it")
+    return parts
 
 
 def _list_values(values: Sequence[object]) -> str:

@@ -298,7 +298,7 @@ def save_answers(release: Release, path: Path) -> list[Path]:
     answers = list(release.answers)
     if kind == ".csv":
         answers = [each for answer in answers for each in answer.tables or (answer,)]
-    files = _answer_paths(answers, path)
+    files = title_paths([each.title for each in answers], path)
     for answer, file in zip(answers, files, strict=True):
         content = csv_bytes(answer) if kind == ".csv" else parquet_bytes(answer)
         write_file(file, content, "--save", private=True)
@@ -355,14 +355,14 @@ def _key_columns(answer: Answer) -> dict[str, list[str | None]]:
     return result
 
 
-def _answer_paths(answers: list[Answer], path: Path) -> list[Path]:
-    if len(answers) == 1:
+def title_paths(titles: Sequence[str], path: Path) -> list[Path]:
+    """The file of each answer by its title: the path itself, or one named after each."""
+    if len(titles) == 1:
         return [path]
-    files: list[Path] = []
-    for number, answer in enumerate(answers, 1):
-        name = f"{path.stem}-{number}-{plain_name(answer.title)}{path.suffix}"
-        files.append(path.with_name(name))
-    return files
+    return [
+        path.with_name(f"{path.stem}-{number}-{plain_name(title)}{path.suffix}")
+        for number, title in enumerate(titles, 1)
+    ]
 
 
 def plain_name(title: str) -> str:

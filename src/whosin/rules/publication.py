@@ -466,7 +466,11 @@ def _read_cell(text: str, where: str, below: set[int], may_be_hidden: bool) -> i
     if text.lower() in SUPPRESSION_MARKS and may_be_hidden:
         return None
     accepted = "a whole number" + (", empty, x, *, c or <5" if may_be_hidden else "")
-    raise invalid_value(where, accepted, repr(text[:40]))
+    long = (
+        "if each cell has a row of its own, write the table wide: the labels of one column first, "
+    )
+    hint = f"{long}those of the other as the header" if text.isalpha() else ""
+    raise invalid_value(where, accepted, repr(text[:40]), hint)
 
 
 def align_population(table: TableFile, frame: TableFile) -> tuple[tuple[int, ...], ...]:

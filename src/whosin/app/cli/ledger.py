@@ -9,9 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Json, add_options, print_json, print_result, print_warning
+from whosin.app.cli.options import (
+    Json,
+    ReportFile,
+    Save,
+    add_options,
+    print_json,
+    print_result,
+    print_warning,
+)
 from whosin.errors import BrokenHistory, InvalidInput
-from whosin.plain_files import write_file
+from whosin.extras import require_extras
+from whosin.plain_files import require_new_file, write_file
 
 if TYPE_CHECKING:
     from whosin.ledger import Ledger
@@ -19,7 +28,7 @@ if TYPE_CHECKING:
     from whosin.release.scenario import Scenario
 
 app = typer.Typer(
-    help="Keep a durable budget: create, amend, show, verify, export, resume, close.",
+    help="Keep a durable budget: create, amend, show, answers, verify, export, resume, close.",
     no_args_is_help=True,
 )
 
@@ -117,6 +126,60 @@ def show(
     """Say what was spent, what is left, and what it all allows anyone to believe."""
     with _open_ledger(ledger) as opened:
         _show_datasets(opened, _dataset_names(opened, dataset), json=json, entries=entries)
+
+
+@app.command()
+def answers(
+    ledger: Where,
+    dataset: Dataset,
+    request: Annotated[
+        str | None, typer.Option(help="One release, by its id or the beginning of it.")
+    ] = None,
+    report: ReportFile = None,
+    save: Save = None,
+    json: Json = False,
+) -> None:
+    """Open answers again that were paid for, as table, file or report; nothing is spent."""
+    require_extras("release")
+    from whosin.app.cli.release import check_paths, release_data
+    from whosin.release.answer import read_releases
+    from whosin.report import html, releases, table_views
+
+    check_paths(save, report)
+    with _open_ledger(ledger) as opened:
+        found = read_releases(opened, dataset)
+        unanswered = opened.unanswered(dataset)
+        name = opened.name
+    if request is not None:
+        found = [each for each in found if each.request.startswith(request)]
+    if not found:
+        said = f"no release {request!r}" if request is not None else "no stored answers"
+        raise InvalidInput(
+            f"dataset {dataset!r} has {said}",
+            field="--request" if request is not None else "dataset",
+            value=request or dataset,
+            hint="whosin ledger show --entries lists what was paid for",
+        )
+    if unanswered:
+        some = sorted({each.rpartition("/")[0] for each in unanswered})
+        print_warning(
+            f"{len(unanswered)} paid questions have no answer yet: --request {some[0]} goes on"
+        )
+    if len(found) > 1 and (save is not None or report is not None):
+        raise InvalidInput(
+            f"dataset {dataset!r} has {len(found)} releases, and a file is for one",
+            field="--request",
+            hint=f"say which, such as --request {found[-1].request}, the last one",
+        )
+    if save is not None:
+        for path in table_views.title_paths([each.title for each in found[0]], save):
+            require_new_file(path, "--save")
+        table_views.save_answers(found[0], save)
+    if report is not None:
+        html.save_report(dataset, found[0].budget_state.plan, found[0], report)
+    listed = [release_data(each) for each in found]
+    data = {"ledger": name, "dataset": dataset, "releases": listed}
+    print_result(json, data, releases.describe_releases, dataset, found)
 
 
 @app.command()
@@ -225,8 +288,14 @@ def _dataset_names(ledger: Ledger, dataset: str | None) -> list[str]:
 
 
 def _show_datasets(ledger: Ledger, names: list[str], *, json: bool, entries: bool = False) -> None:
+    from whosin.ledger.budget import group_by_people
     from whosin.report.card import datasets_data, describe_budget_states
 
     records = [ledger.record(name)[:2] for name in names]
-    data = {"ledger": ledger.name, **datasets_data(records, entries=entries)}
-    print_result(json, data, describe_budget_states, records, entries)
+    groups = group_by_people([ledger.budget_state(name) for name in ledger.datasets()])
+    people = [
+        each for each in groups if not {state.dataset for state in each.states}.isdisjoint(names)
+    ]
+    together = {"together": [each.to_dict() for each in people]} if people else {}
+    data = {"ledger": ledger.name, **datasets_data(records, entries=entries), **together}
+    print_result(json, data, describe_budget_states, records, entries, people)

@@ -36,6 +36,12 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Draw = Annotated[Path | None, typer.Option("--save", help="Draw: x.html, x.svg or x.png.")]
+ReportFile = Annotated[
+    Path | None, typer.Option("--report", help="Write a report for people: out.html.")
+]
+Save = Annotated[
+    Path | None, typer.Option("--save", help="Write the answers: x.json, x.csv or x.parquet.")
+]
 ScenarioFile = Annotated[Path, typer.Argument(help="A scenario file (TOML).")]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
 import warnings
@@ -15,6 +16,8 @@ import typer
 
 from whosin.app.cli.options import (
     Json,
+    ReportFile,
+    Save,
     ScenarioFile,
     print_json,
     print_result,
@@ -29,6 +32,7 @@ from whosin.errors import (
     UnknownName,
     WhosinError,
 )
+from whosin.plain_files import require_new_file, write_file
 
 if TYPE_CHECKING:
     from whosin.release import Release
@@ -68,15 +72,9 @@ NoPreflight = Annotated[
     bool, typer.Option("--no-preflight", help="Skip the look at the rows before it pays.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Spend without asking once more.")]
-ReportFile = Annotated[
-    Path | None, typer.Option("--report", help="Write a report for people: out.html.")
-]
 ReportReader = Annotated[
     str | None,
     typer.Option("--for", help="officer: a report of the two pages that are to be signed."),
-]
-Save = Annotated[
-    Path | None, typer.Option("--save", help="Write the answers: x.json, x.csv or x.parquet.")
 ]
 
 
@@ -109,24 +107,28 @@ def release(
     if dry_run:
         show_estimate(loaded, ledger, json)
         return
+    check_answer_files(loaded, save)
     if continues is not None:
         loaded, amend = replace(loaded, dataset=continues), True
     choices = SessionChoices(request, amend, again, new_people)
-    if again or not loaded.was_asked(ledger, request):
+    if again or not loaded.was_asked(ledger, request, amend=amend):
         prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
     show_answers(loaded, ledger, choices, report, reader, save, json)
 
 
 def check_paths(save: Path | None, report: Path | None, reader: str | None = None) -> None:
-    """Whether answers and report can be written there."""
+    """Whether answers and report can be written there; nothing is written over."""
     if save is not None:
         from whosin.report import table_views
 
         table_views.check_path(save)
+        if save.suffix.lower() == ".json":
+            require_new_file(save, "--save")
     if report is not None:
         from whosin.report import html
 
         html.check_path(report)
+        require_new_file(report, "--report")
     if reader is not None:
         from whosin.report.releases import REPORT_READERS
 
@@ -135,6 +137,20 @@ def check_paths(save: Path | None, report: Path | None, reader: str | None = Non
         if report is None:
             message = f"--for {reader} says whom a report is for, and there is no --report"
             raise InvalidInput(message, field="--for", value=reader, hint="add --report out.html")
+
+
+def check_answer_files(scenario: Scenario, save: Path | None) -> None:
+    """As `check_paths`, for answers in files of their own, which are named after them."""
+    from whosin.report.table_views import title_paths
+
+    if save is None or save.suffix.lower() == ".json":
+        return
+    paths = title_paths([query.title for query in scenario.queries], save)
+    if any(query.kind == "marginals" for query in scenario.queries):  # a file for each table
+        ending = f"-[0-9]*{glob.escape(save.suffix)}"
+        paths = sorted(save.parent.glob(glob.escape(save.stem) + ending))
+    for path in paths:
+        require_new_file(path, "--save")
 
 
 def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
@@ -283,7 +299,6 @@ def draft(
 
     It is for the curator: the kinds of columns in text files are guessed from their first rows.
     """
-    from whosin.plain_files import write_file
     from whosin.release.draft import draft_scenario
 
     shown = relative_source(source, save.parent) if save is not None else None
@@ -291,10 +306,7 @@ def draft(
     if save is None:
         print_json({"scenario": text}) if json else print(text)
         return
-    if save.exists():
-        raise InvalidInput(
-            f"{save.name} is there already", field="save", value=save.name, hint="name another file"
-        )
+    require_new_file(save, "--save")
     write_file(save, text + "\n", "save")
     if json:
         print_json({"saved": str(save), "scenario": text})
@@ -365,7 +377,8 @@ def sql(
     elif dry_run:
         show_estimate(loaded, ledger, json)
     else:
-        if again or not loaded.was_asked(ledger, request):
+        check_answer_files(loaded, save)
+        if again or not loaded.was_asked(ledger, request, amend=amend):
             prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
         choices = SessionChoices(request, amend, again)
         show_answers(loaded, ledger, choices, report, reader, save, json)
@@ -401,7 +414,9 @@ def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: boo
         conditions = [query.where for query in scenario.queries if query.where is not None]
         policies = scenario.contribution_policies(table)
         try:
-            found = run_preflight(table, list(dict.fromkeys(conditions)), policies)
+            found = run_preflight(
+                table, list(dict.fromkeys(conditions)), policies, scenario.queries
+            )
         except WhosinError:
             raise
         except KeyboardInterrupt:

@@ -316,18 +316,21 @@ JSON_KINDS = {
 
 
 def read_complaint(complaints: Sequence[Mapping[str, Any]]) -> errors.WhosinError:
-    """The error for the first of the framework's complaints: our own, where a section raised one,
-    at its place in the request."""
-    first = complaints[0]
-    path = [part for part in first["loc"] if part not in ("body", "query")]
-    own = first.get("ctx", {}).get("error")
-    if isinstance(own, errors.WhosinError):
-        own.path = ".".join(filter(None, (*map(str, path), own.path)))
-        return own
-    field, message = describe_complaint(first, path)
-    error = InvalidInput(message, field=field or "")
-    error.path = field or ""
-    return error
+    """The error for the framework's complaints: our own, where a section raised one, each at its
+    place in the request."""
+    found: list[errors.WhosinError] = []
+    for each in complaints:
+        path = [part for part in each["loc"] if part not in ("body", "query")]
+        own = each.get("ctx", {}).get("error")
+        if isinstance(own, errors.WhosinError):
+            for part in own.parts:
+                part.path = ".".join(filter(None, (*map(str, path), part.path)))
+            found += own.parts
+            continue
+        field, message = describe_complaint(each, path)
+        found.append(InvalidInput(message, field=field or ""))
+        found[-1].path = field or ""
+    return found[0] if len(found) == 1 else errors.SeveralMistakes(found)
 
 
 def describe_complaint(first: Mapping[str, Any], path: list[Any]) -> tuple[str | None, str]:
@@ -378,7 +381,8 @@ def _json_kind(value: object) -> str:
     return JSON_KINDS.get(type(value), "a value of another kind")
 
 
-# Every refusal is `{"error": {"field": …, "message": …, "hint": …}}` with a fitting status. The
+# Every refusal is `{"error": {"field": …, "message": …, "hint": …}}` with a fitting status; where
+# several things are wrong, "mistakes" lists them all, the first too, in the same shape. The
 # messages are those of `whosin.errors`, which quote no row. Of any other error only the kind is
 # logged, never its words.
 
@@ -426,10 +430,14 @@ def install_handlers(app: FastAPI) -> None:
             return JSONResponse(refusal_body(None, INTERNAL_ERROR), 500)
         status = next((code for kind, code in ERROR_STATUS if isinstance(error, kind)), 422)
         # What is not wrong with the request itself may name an argument that no request has.
-        named = error.field if status == 422 else ""
-        field = error.path.replace("[", ".").replace("]", "") or named or None
-        # The message goes without the path: it is shown beside the field.
-        return JSONResponse(refusal_body(field, error.message, error.hint), status)
+        shown = []
+        for each in error.parts:
+            named = each.field if status == 422 else ""
+            field = each.path.replace("[", ".").replace("]", "") or named or None
+            # The message goes without the path: it is shown beside the field.
+            shown.append(refusal_body(field, each.message, each.hint)["error"])
+        more = {"mistakes": shown} if len(shown) > 1 else {}
+        return JSONResponse({"error": shown[0] | more}, status)
 
     @app.exception_handler(OSError)
     def _system(request: Request, error: OSError) -> JSONResponse:

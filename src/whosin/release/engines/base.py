@@ -26,6 +26,7 @@ RowCounter = Callable[[Iterable[Any]], Array]
 FILE_KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 ARROW_KINDS = {".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
 FILE_ENDINGS = FILE_KINDS | ARROW_KINDS
+SPREADSHEET_ENDINGS = frozenset((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"))
 ACCEPTED_FRAMES = "a path, a pyarrow Table, or a pandas or Polars frame"
 ACCEPTED_SOURCES = "a .parquet, .csv, .csv.gz or .arrow file, or database::table"
 
@@ -258,7 +259,11 @@ def file_kind(path: str) -> str:
         if not Path(name).suffix and not place.exists():
             raise FileNotFoundError(2, "no such file or folder", path)
         message = f"{place.name} is not a table that can be read"
-        raise refuse_table(message, place.name, f"give {ACCEPTED_SOURCES}")
+        hint = f"give {ACCEPTED_SOURCES}"
+        if Path(name).suffix.lower() in SPREADSHEET_ENDINGS:
+            message = f"{place.name} is a spreadsheet, which is not read"
+            hint = "save its sheet as CSV (File, Save as), and give that file"
+        raise refuse_table(message, place.name, hint)
     return result
 
 

@@ -20,7 +20,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
 
-from whosin.errors import InvalidInput, UnknownName, at_keys, invalid_value, spell
+from whosin.errors import InvalidInput, Mistakes, UnknownName, at_keys, invalid_value, spell
 from whosin.exact import Array, rational
 from whosin.ledger.budget import COUNTED_NOTION, Spend, describe_promise
 from whosin.ledger.encoding import canonical_json
@@ -355,16 +355,20 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
     if not isinstance(kind, str) or kind not in kinds:
         raise UnknownName("kind of a query", str(kind), kinds, STATISTIC_WORDS)
     known = {field.name: field for field in fields(kinds[kind])}
+    mistakes = Mistakes()
     for key in data:
-        if key != "kind" and key not in known:
-            raise UnknownName(f"key of a {kind} query", str(key), [*known, "kind"])
+        with mistakes.collect():
+            if key != "kind" and key not in known:
+                raise UnknownName(f"key of a {kind} query", str(key), [*known, "kind"])
     missing = [name for name, each in known.items() if each.default is MISSING and name not in data]
-    if missing:
-        raise InvalidInput(
-            f"a query of kind {kind} needs {', '.join(missing)}",
-            field=f"{kind} query",
-            value=missing,
-        )
+    with mistakes.collect():
+        if missing:
+            raise InvalidInput(
+                f"a query of kind {kind} needs {', '.join(missing)}",
+                field=f"{kind} query",
+                value=missing,
+            )
+    mistakes.raise_all()
     with kinds[kind].at_own_key():
         return kinds[kind](**{key: value for key, value in data.items() if key != "kind"})
 

@@ -1,0 +1,145 @@
+"""All mistakes of a scenario at once: each by its line, with a line to paste."""
+
+from __future__ import annotations
+
+import pytest
+
+from whosin import isolation
+from whosin.documents import parse_toml, toml_lines
+from whosin.errors import InvalidInput, Mistakes, OutOfMemory, SeveralMistakes
+from whosin.release.scenario import load_scenario, read_scenario
+
+ROWS = "id,age,ward,date\n1,34,North,2024-01-02\n2,71,South,2024-01-05\n"
+GOOD = """[target]
+posterior = 0.6
+[adversary]
+prior = "0.05..0.5"
+[table]
+source = "visits.csv"
+privacy_unit = "id"
+max_rows_per_group = 2
+[domains]
+ward = ["North", "South"]
+age = "0..120"
+[[queries]]
+kind = "count"
+by = ["ward"]
+[[queries]]
+name = "ages"
+kind = "mean"
+column = "age"
+where = "ward = 'North'"
+"""
+WRONG = {
+    "posterior = 0.6": "posterior = 60",
+    'prior = "0.05..0.5"': 'prior = "5..50"',
+    'privacy_unit = "id"': 'privacy_unit = "ID"',
+    "max_rows_per_group = 2": "max_row_per_group = 2",
+    'age = "0..120"': 'Age = "0..120"',
+    'by = ["ward"]': 'by = ["Ward"]',
+    'kind = "mean"': 'kind = "meen"',
+}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "visits.csv").write_text(ROWS, encoding="utf-8")
+    return tmp_path
+
+
+def mistakes(folder, text):
+    path = folder / "visits.toml"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(InvalidInput) as refused:
+        load_scenario(path).estimate_cost()
+    return refused.value.parts
+
+
+def test_every_mistake_is_said_with_its_line_and_the_line_to_paste(folder):
+    text = GOOD
+    for right, wrong in WRONG.items():
+        text = text.replace(right, wrong)
+    found = mistakes(folder, text)
+    lines = text.splitlines()
+    said = {lines[int(each.place.split(",")[0].split()[1]) - 1]: each.paste for each in found}
+    assert said == {wrong: right for right, wrong in WRONG.items()}
+    assert "question 2 (ages)" in found[-1].place and "question 1" in found[-2].place
+
+
+@pytest.mark.parametrize("right", WRONG)
+def test_what_is_pasted_is_right_also_where_it_is_alone(folder, right):
+    (one,) = mistakes(folder, GOOD.replace(right, WRONG[right]))
+    assert one.paste == right and one.place.startswith("line ")
+
+
+def test_mistakes_of_one_question_and_of_columns_without_a_domain(folder):
+    text = GOOD.replace('age = "0..120"\n', "").replace("'North'\"", "'North' and dat > 3\"")
+    first, second = mistakes(folder, text)
+    assert first.value == "age" and first.paste.startswith("age = ")
+    assert second.path == "queries[1].where" and second.value == "dat"
+
+
+def test_the_file_is_missing_and_domains_are_wrong_too(folder):
+    text = GOOD.replace("visits.csv", "visit.csv").replace("0..120", "0..x")
+    found = mistakes(folder, text.replace("0.6", "0.4"))
+    assert [each.path for each in found] == ["target.posterior", "table.source", "domains.age"]
+
+
+def test_the_command_says_all_and_writes_nothing(run, folder):
+    text = GOOD.replace('by = ["ward"]', 'by = ["Ward"]').replace("posterior = 0.6", "")
+    (folder / "visits.toml").write_text(text, encoding="utf-8")
+    before = sorted(folder.iterdir())
+    for command in (["release", "--dry-run"], ["release", "--yes"], ["inspect"]):
+        code, out, err = run(command[0], folder / "visits.toml", *command[1:])
+        assert (code, out) == (2, "") and err.count("\n  line ") == 2, err
+    assert sorted(folder.iterdir()) == before
+
+
+@pytest.mark.parametrize("ending", [".xlsx", ".xls", ".ods"])
+def test_a_spreadsheet_is_refused_with_what_to_do(folder, ending):
+    (folder / f"book{ending}").write_bytes(b"PK\x03\x04")
+    (one,) = mistakes(folder, GOOD.replace("visits.csv", f"book{ending}"))
+    assert one.path == "table.source" and one.hint
+
+
+def test_lines_of_keys_in_texts_of_every_shape():
+    text = (
+        'title = "a = 1" # [x]\n[domains]\nward = ["a",\n  "b = ]"]\n"my col" = \'0..3\'\n'
+        '[[queries]]\nkind = """count\nx = 3\n"""\n[[queries]]\n  by = "ward"\n'
+    )
+    assert parse_toml(text, "text")
+    assert toml_lines(text) == {
+        "title": 1,
+        "domains": 2,
+        "domains.ward": 3,
+        "domains.my col": 5,
+        "queries[0]": 6,
+        "queries[0].kind": 7,
+        "queries[1]": 10,
+        "queries[1].by": 11,
+    }
+
+
+def test_keys_without_a_file_are_refused_together_too(folder):
+    with pytest.raises(SeveralMistakes) as refused:
+        read_scenario({"target": {"posteror": 1, "gama": 2}, "tabel": {}}, folder)
+    paths = {(each.path, each.value) for each in refused.value.parts}
+    assert {("target", "posteror"), ("target", "gama"), ("", "tabel")} <= paths
+    assert refused.value.path == refused.value.parts[0].path
+
+
+def refuse_twice():
+    found = Mistakes()
+    for field in ("one", "two"):
+        with found.collect(f"at.{field}"):
+            raise InvalidInput(f"{field} is wrong", field=field, hint="right it")
+    found.raise_all()
+
+
+def test_several_mistakes_come_back_from_another_process():
+    frame = isolation.run_call(isolation.pack_call(refuse_twice, (), "", 0))
+    with pytest.raises(SeveralMistakes) as refused:
+        isolation.read_answer(frame, lambda: OutOfMemory("memory"))
+    first, second = refused.value.parts
+    assert (first.field, second.path, second.hint) == ("one", "at.two", "right it")
+    assert "two is wrong" in str(refused.value)
