@@ -14,7 +14,8 @@ from rich.console import Console
 import release_oracle as oracle
 import whosin as wi
 from whosin.release import Count, Keys, Marginals, Mean, Range, Top
-from whosin.release.answer import NOISY_LEVEL, Answer, too_noisy
+from whosin.release.answer import Answer, too_noisy
+from whosin.release.cost import NOISY_LEVEL
 from whosin.report import html, releases
 from whosin.report.terminal import print_table
 
