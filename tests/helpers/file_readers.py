@@ -282,7 +282,8 @@ def check(read: Callable[[Path], object], path: Path, what: str) -> bool:
         with deadline():
             read(path)
     except (WhosinError, OSError) as error:
-        message = str(error)
+        parts = getattr(error, "parts", (error,))  # one sentence each, where there are several
+        message = " ".join(map(str, parts))
         if "\n" in message or SECRET in message or not message:
             raise _fault(what, f"said {message[:300]!r}", path, "words") from None
         return False

@@ -450,9 +450,10 @@ order = 2
 
 
 REFUSED = {
-    '[budget]\nnoise = "gaussian"': "budget.noise: gaussian noise needs a plan with a delta",
-    '[budget]\nsplit = "even"': "budget.split must be one of",
-    'columns = ["sex", "age"]': "queries[0].columns: column 'age' has no declared domain",
+    '[budget]\nnoise = "gaussian"': "line 14, [budget]: gaussian noise needs a plan with a delta",
+    '[budget]\nsplit = "even"': "line 14, [budget]: split must be one of",
+    'columns = ["sex", "age"]': "line 16, question 1 (tables), columns: column 'age' has no "
+    "declared domain",
 }
 
 

@@ -80,7 +80,8 @@ class ScenarioText:
         except WhosinError as error:
             for each in error.parts:
                 path = self._find_path(each)
-                each.place = self._describe_place(path, each.message) if path else ""
+                told = path.partition(".")[0].partition("[")[0] in self.data  # not an option's
+                each.place = self._describe_place(path, each.message) if told else ""
                 each.paste = each.paste or self._correct_line(each, path)
             if isinstance(error, SeveralMistakes):
                 error.what = self.name
@@ -255,7 +256,8 @@ class Scenario:
             if own.found:  # what else is wrong with it
                 for key in ("column", "by"):
                     named = getattr(query, key, ())
-                    for name in [named] if isinstance(named, str) else named:
+                    listed = named if isinstance(named, list | tuple) else [named]
+                    for name in (each for each in listed if isinstance(each, str)):
                         with own.collect(f"queries[0].{key}"):
                             table.grouping(name)
                 with own.collect():
