@@ -31,7 +31,7 @@ import numpy as np
 from whosin import noise
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value, spell
-from whosin.exact import Array, rational
+from whosin.exact import Array, rational, read_ranged
 from whosin.gwas.association import (
     STUDY_RELATIONS,
     Association,
@@ -64,6 +64,10 @@ MIN_RELEASE_EPSILON = Fraction(1, 10**6)
 """The least ε. With less the answer would be only noise, and wider than integers hold."""
 
 
+CHOICE_SHARE = Fraction(7, 10)
+"""How much of ε choosing gets where numbers are published, too (THEORY F30: about .7 for one)."""
+
+
 @dataclass(frozen=True)
 class Question:
     """What is asked of a study.
@@ -74,7 +78,11 @@ class Question:
         score: choose by "distance" to the threshold, or by "chi2".
         numbers: also publish allele "counts" (and what follows from them), "chi2", or "nothing".
         threshold: the χ² that the distance is measured from; it serves to choose, not to call a
-            SNP significant.
+            SNP significant. None for the best one that is known.
+        share: how much of ε goes to the choice where numbers are published, too; None for the best.
+        gap: publish how far the chosen SNP is ahead of the next one; only for top = 1, where it
+            costs nothing, and by default there.
+        none_of_them: let "none of them" compete for being chosen; only for top = 1.
         named: publish numbers about these SNPs instead, with all of ε. Whoever names them must
             not have looked at the data.
     """
@@ -83,7 +91,10 @@ class Question:
     relation: str
     score: str = "distance"
     numbers: str = "counts"
-    threshold: object = SELECTION_THRESHOLD
+    threshold: object = None
+    share: object = None
+    gap: bool | None = None
+    none_of_them: bool = False
     named: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -108,7 +119,15 @@ class Question:
             )
         if len(set(self.named)) < len(self.named):
             raise InvalidInput("a SNP is named twice", field="named SNPs")
-        rational(self.threshold, "threshold")
+        if self.threshold is not None:
+            rational(self.threshold, "threshold")
+        if self.share is not None:
+            read_ranged(self.share, "share", "strictly between 0 and 1")
+        for field in ("gap", "none_of_them"):
+            if getattr(self, field) and self.top != 1:
+                what = f"{field} needs top = 1: the order of several shows no more than itself"
+                raise InvalidInput(what, field=field, value=self.top)
+        object.__setattr__(self, "gap", self.top == 1 if self.gap is None else bool(self.gap))
 
     @property
     def size(self) -> int:
@@ -125,6 +144,7 @@ class StudyCostEstimate:
             are named.
         spread: the scale of the noise on numbers, in units of `step`; 0 without numbers.
         epsilons: what the choice and the numbers cost.
+        threshold: the χ² that distances are measured from.
     """
 
     question: Question
@@ -136,6 +156,7 @@ class StudyCostEstimate:
     spread: Fraction
     step: Fraction
     epsilons: tuple[Fraction, Fraction]
+    threshold: Fraction
 
     @property
     def selection_scale(self) -> float:
@@ -155,7 +176,9 @@ class StudyCostEstimate:
             "relation": asked.relation,
             "score": asked.score,
             "numbers": asked.numbers,
-            "threshold": str(rational(asked.threshold)),
+            "threshold": str(self.threshold),
+            "gap": asked.gap,
+            "none of them": asked.none_of_them,
             "cases": self.cases,
             "controls": self.controls,
             "snps": self.snps,
@@ -177,18 +200,34 @@ def estimate_study_cost(plan: Plan, question: Question, study: Study) -> StudyCo
         raise InvalidInput(message, field="plan", value=plan.relation, hint=hint)
     if question.size > len(study.snps):
         raise invalid_value("top", f"at most {len(study.snps)}, the number of SNPs", question.size)
-    read_threshold(question.threshold, study.cases + study.controls)
+    threshold = read_threshold(choose_threshold(question), study.cases + study.controls)
     sizes = study.cases, study.controls
     field = "epsilon of the plan"
     total = Fraction(encoding.budget_units(plan.epsilon, field), encoding.EPSILON_UNITS)
     if total < MIN_RELEASE_EPSILON:
         raise invalid_value(field, f"at least {spell(MIN_RELEASE_EPSILON)}", plan.epsilon)
-    chosen = Fraction(0) if question.named else total / 2
-    parts = (total, Fraction(0)) if question.numbers == "nothing" else (chosen, total - chosen)
+    parts = split_epsilon(question, total)
     change = score_sensitivity(question.score, *sizes, question.relation)
     width = selection_scale(change, parts[0], question.size) if question.top else 0.0
     spread, step = _number_noise(question, *sizes, parts[1])
-    return StudyCostEstimate(question, plan, *sizes, len(study.snps), width, spread, step, parts)
+    noises = width, spread, step, parts
+    return StudyCostEstimate(question, plan, *sizes, len(study.snps), *noises, threshold)
+
+
+def choose_threshold(question: Question) -> object:
+    return SELECTION_THRESHOLD if question.threshold is None else question.threshold
+
+
+def split_epsilon(question: Question, total: Fraction) -> tuple[Fraction, Fraction]:
+    """What the choice and the numbers get, in whole units of the ledger."""
+    if question.named:
+        return Fraction(0), total
+    if question.numbers == "nothing":
+        return total, Fraction(0)
+    share = CHOICE_SHARE if question.share is None else rational(question.share, "share")
+    units = encoding.EPSILON_UNITS
+    chosen = Fraction((share * total * units).__floor__(), units)
+    return chosen, total - chosen
 
 
 def _number_noise(
@@ -435,7 +474,7 @@ def choose_snps(estimate: StudyCostEstimate, table: Array) -> Array:
     """Draw the indices of the SNPs that are published, best first: what the cost estimate costs."""
     asked = estimate.question
     sizes = estimate.cases, estimate.controls
-    values = selection_scores(asked.score, table, asked.relation, asked.threshold, sizes)
+    values = selection_scores(asked.score, table, asked.relation, estimate.threshold, sizes)
     return noise.top_k(values, asked.size, estimate.selection_spread)
 
 

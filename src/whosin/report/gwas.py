@@ -327,7 +327,7 @@ def estimate_card(estimate: StudyCostEstimate) -> list[TextSection]:
 
 def _published_lines(estimate: StudyCostEstimate) -> list[str]:
     asked = estimate.question
-    score = SCORE_NAMES[asked.score].format(float(rational(asked.threshold)))
+    score = SCORE_NAMES[asked.score].format(float(estimate.threshold))
     chosen, numbers = (float(part) for part in estimate.epsilons)
     within = bound_noise(estimate.scale)
     people = f"{estimate.cases:,} cases and {estimate.controls:,} controls"

@@ -308,7 +308,7 @@ def release(
             hint="give --top for the most associated ones, or --snps for those you name",
         )
     chosen_by = _chi_square_threshold(threshold, significance)
-    asked = Question(top, relation, score, numbers, chosen_by, named)
+    asked = Question(top, relation, score, numbers, chosen_by, named=named)
     with progress("counting") as tell:
         result = read_study(study, phenotypes, progress=tell)
     estimate = estimate_study_cost(plan, asked, result)
@@ -337,10 +337,9 @@ def _chi_square_threshold(threshold: str | None, significance: str | None) -> ob
     from scipy.special import chdtri
 
     from whosin.exact import rational
-    from whosin.gwas.scores import SELECTION_THRESHOLD
 
     if significance is None:
-        return SELECTION_THRESHOLD if threshold is None else rational(threshold, "--threshold")
+        return None if threshold is None else rational(threshold, "--threshold")
     refuse_options({"--threshold": threshold}, "--significance")
     value = float(rational(significance, "--significance"))
     if not 1e-300 <= value < 1:
@@ -351,13 +350,12 @@ def _chi_square_threshold(threshold: str | None, significance: str | None) -> ob
 def _estimate_data(
     estimate: StudyCostEstimate, made: StudyRelease | None = None
 ) -> dict[str, object]:
-    from whosin.exact import rational
     from whosin.report.gwas import release_rows
 
     asked = ("top", "named", "relation", "score", "numbers")
     data: dict[str, object] = {
         **{key: getattr(estimate.question, key) for key in asked},
-        "threshold": rational(estimate.question.threshold),
+        "threshold": estimate.threshold,
         "epsilon": sum(estimate.epsilons),
         "epsilon_selection": estimate.epsilons[0],
         "epsilon_numbers": estimate.epsilons[1],
