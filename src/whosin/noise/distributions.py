@@ -276,12 +276,13 @@ class CubeNoise:
 
     def continuous_tail(self, distance: Array | float) -> Array:
         """Pr[|X| > distance] of one count under the continuous law, of which X is ± a gamma
-        variable of a shape that is uniform on 1, …, M."""
+        variable of a shape that is uniform on 1, …, M: Q(M, x) − (x/M) Q(M − 1, x)."""
         from scipy.special import gammaincc
 
-        shapes = np.arange(1, self.dimensions + 1)
-        scaled = np.abs(np.asarray(distance, dtype=float))[..., None] / float(self.scale)
-        return np.asarray(gammaincc(shapes, scaled).mean(axis=-1))
+        shape = self.dimensions
+        x = np.abs(np.asarray(distance, dtype=float)) / float(self.scale)
+        lower = gammaincc(shape - 1, x) if shape > 1 else 0.0
+        return np.asarray(np.maximum(gammaincc(shape, x) - x / shape * lower, 0.0))
 
     def continuous_quantile(self, confidence: float) -> float:
         """One count's continuous noise is at most this far from 0 with this probability."""
