@@ -47,7 +47,9 @@ FREQUENCY_NODES = 32
 MAX_COPY_NODES = 240
 """Numbers of copies among cases that are looked at for one frequency: all of them in studies of up
 to some thousand people, evenly spaced ones in larger studies."""
-HOPE_NODES = 25
+HOPE_NODES = 4_096
+"""Places at which the sampling of a SNP one hopes for is looked at, spread evenly (Kronecker's
+sequence): evenly spaced counts would meet the steps of a score in step."""
 NOISE_NODES = 5
 NULL_DEVIATIONS, HOPE_DEVIATIONS = 8.5, 5.0
 """How far counts are followed, in standard deviations: one of 10⁹ SNPs is within the first."""
@@ -387,18 +389,29 @@ class ScoreDistribution:
     weights: Array
 
 
-def _expected_genotypes(copies: Array, people: int) -> Array:
-    """People with 0, 1 and 2 copies, of so many in all, in Hardy–Weinberg proportions."""
+def _spread_evenly(count: int, dimension: int) -> Array:
+    """Points of (0, 1) that fill it evenly, one sequence a dimension: multiples of powers of the
+    root of x⁵ = x + 1, modulo 1."""
+    root = 1.1673039782614187
+    return (0.5 + np.arange(1, count + 1) * root ** -(dimension + 1)) % 1.0
+
+
+def _likely_genotypes(copies: Array, people: int, dimension: int) -> Array:
+    """People with 0, 1 and 2 copies, of so many in all, as random mating has them: a mean of
+    np² with 2 copies, and a standard deviation of √n·p(1−p), at evenly spread quantiles."""
+    from scipy.special import ndtri
+
     share = copies / (2 * people)
-    two = np.rint(people * share * share).astype(np.int64)
+    shift = ndtri(_spread_evenly(len(copies), dimension)) * np.sqrt(people) * share * (1 - share)
+    two = np.rint(people * share * share + shift).astype(np.int64)
     two = np.clip(two, np.maximum(0, copies - people), copies // 2)
     one = copies - 2 * two
     return np.stack([people - one - two, one, two], axis=1)
 
 
-def _expected_tables(x: Array, y: Array, study: PublicStudy) -> Array:
-    groups = ((x, study.cases), (y, study.controls))
-    return np.concatenate([_expected_genotypes(*group) for group in groups], axis=1)
+def _likely_tables(x: Array, y: Array, study: PublicStudy) -> Array:
+    groups = ((x, study.cases, 2), (y, study.controls, 3))
+    return np.concatenate([_likely_genotypes(*group) for group in groups], axis=1)
 
 
 def _spread_nodes(low: int, high: int, most: int) -> Array:
@@ -447,7 +460,7 @@ def _ladder_tables(study: PublicStudy) -> list[tuple[Array, Array]]:
         x = np.unique((low + np.ceil((high - low) * steps)).astype(np.int64))
         y = copies - x
         chi2 = chi2_of_copies(x, y, study.cases, study.controls)
-        ladders.append((_expected_tables(x, y, study), chi2))
+        ladders.append((_likely_tables(x, y, study), chi2))
     return ladders
 
 
@@ -467,7 +480,7 @@ def _null_tables(study: PublicStudy) -> tuple[Array, Array]:
         below = (x, m - x, cases - x, alleles - cases - m + x)
         log = -sum(gammaln(each + 1.0) for each in below)
         chance = np.exp(log - log.max())
-        tables.append(_expected_tables(x, m - x, study))
+        tables.append(_likely_tables(x, m - x, study))
         weights.append(weight * chance / chance.sum())
     return np.concatenate(tables), np.concatenate(weights)
 
@@ -492,11 +505,10 @@ def _hope_scores(
         x, y, weights = x[possible], y[possible], weights[possible] / weights[possible].sum()
     else:
         shares = hope.frequencies(study)
-        first = _binomial_nodes(2 * study.cases, shares[0])
-        second = _binomial_nodes(2 * study.controls, shares[1])
-        x, y = (grid.ravel() for grid in np.meshgrid(first[0], second[0], indexing="ij"))
-        weights = np.outer(first[1], second[1]).ravel()
-    table = _expected_tables(x, y, study)
+        x = _binomial_quantiles(2 * study.cases, shares[0], _spread_evenly(HOPE_NODES, 0))
+        y = _binomial_quantiles(2 * study.controls, shares[1], _spread_evenly(HOPE_NODES, 1))
+        weights = np.full(HOPE_NODES, 1 / HOPE_NODES)
+    table = _likely_tables(x, y, study)
     sizes = study.cases, study.controls
     return ScoreDistribution(selection_scores(score, table, relation, threshold, sizes), weights)
 
@@ -508,16 +520,16 @@ def _copies_of_chi2(study: PublicStudy, frequency: float, chi2: float) -> float:
     return (m * study.cases + gap) / n
 
 
-def _binomial_nodes(trials: int, share: float) -> tuple[Array, Array]:
+def _binomial_quantiles(trials: int, share: float, places: Array) -> Array:
     from scipy.special import gammaln
 
-    reach = HOPE_DEVIATIONS * math.sqrt(trials * share * (1 - share))
-    low, high = max(0, math.floor(trials * share - reach)), math.ceil(trials * share + reach)
-    x = _spread_nodes(low, min(trials, high), HOPE_NODES)
+    reach = HOPE_DEVIATIONS * math.sqrt(trials * share * (1 - share)) + 1
+    low = max(0, math.floor(trials * share - reach))
+    x = np.arange(low, min(trials, math.ceil(trials * share + reach)) + 1)
     log = x * math.log(share) + (trials - x) * math.log1p(-share)
     log = log - gammaln(x + 1.0) - gammaln(trials - x + 1.0)
     chance = np.exp(log - log.max())
-    return x, chance / chance.sum()
+    return low + np.searchsorted(chance.cumsum() / chance.sum(), places)
 
 
 def _noise_scale(study: PublicStudy, settings: StudySettings) -> float:
