@@ -37,8 +37,6 @@ MAX_COUNT = 1 << 28
 """Groups beyond some hundred million people would not fit the arithmetic."""
 COPY_STEP = Fraction(1, 256)
 """The grid of numbers of copies: the mean of a missing genotype is no whole number."""
-IMPUTED_FRACTION_DIVISOR = 20
-"""One in so many genotypes of a group is imputed at most; see `imputed_copies`."""
 
 
 def read_counts(counts: object) -> Array:
@@ -85,38 +83,29 @@ def missing_genotypes(counts: Array, cases: int, controls: int) -> Array:
 
 
 def imputed_copies(counts: Array, cases: int, controls: int, relation: str) -> tuple[Array, Array]:
-    """Copies of A1 among all cases and all controls in units of `COPY_STEP`, where a missing
-    genotype has as many as people have on average at that SNP.
+    """Copies of A1 among all cases and all controls in units of `COPY_STEP`, missing genotypes
+    imputed. A neighbour moves each of the two numbers by at most 2.
 
-    *Label swaps* keep that mean g, so each missing genotype counts g, and an exchange moves each of
-    the two numbers by at most 2: floors of multiples of g differ by at most 2, as g does.
+    *Labels secret:* a missing genotype has as many copies as people have on average at that SNP.
+    That mean g stays when labels are exchanged, and so does the pooled number; floors of multiples
+    of g differ by at most 2, as g does.
 
-    *Genotype changes* move it: of R cases and S controls at most `most_imputed` = L_R and L_S are
-    imputed (the others count 0), with g = m / max(known people, N − L), L = L_R + L_S. One person
-    moves g by at most 2/(N−L), so the two numbers by at most 2 + L · 2/(N−L) = 2N/(N−L) together,
-    and by less than a unit more for each rounding.
+    *Genotypes secret:* the mean would move with every genotype, so a missing one has one copy,
+    whichever allele is counted. A genotype then moves one of the two numbers alone.
     """
     missing = missing_genotypes(counts, cases, controls)
     x, y = allele_counts(counts)
-    known = cases + controls - missing.sum(axis=1)
-    if relation == "genotype":
-        most = most_imputed(cases), most_imputed(controls)
-        missing = np.minimum(missing, most)
-        known = np.maximum(known, cases + controls - sum(most))
     units = COPY_STEP.denominator
-    mean = (x + y) * units
-    people = np.maximum(known, 1)
-    whole, part = mean // people, mean % people
-    first, second = (
-        copies * units + gone * whole + gone * part // people
-        for copies, gone in zip((x, y), missing.T, strict=True)
-    )
-    return first, second
+    if relation == "genotype":
+        return (x + missing[:, 0]) * units, (y + missing[:, 1]) * units
+    known = np.maximum(cases + controls - missing.sum(axis=1), 1)
+    whole, part = (x + y) * units // known, (x + y) * units % known
 
+    def imputed(gone: Array) -> Array:
+        return np.asarray(gone * whole + gone * part // known)
 
-def most_imputed(people: int) -> int:
-    """How many genotypes of a group are imputed at most, where genotypes are the secret."""
-    return people // IMPUTED_FRACTION_DIVISOR
+    first = x * units + imputed(missing[:, 0])
+    return first, (x + y) * units + imputed(missing.sum(axis=1)) - first
 
 
 CASE, CONTROL = 2, 1

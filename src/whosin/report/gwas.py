@@ -15,7 +15,7 @@ from whosin import beliefs
 from whosin.calibration import Plan
 from whosin.exact import Array, format_decimals, format_figures, format_percent, rational
 from whosin.gwas import Snps, Study, p_values
-from whosin.gwas.association import bound_noise, noisy_chi2_p
+from whosin.gwas.association import noisy_chi2_p
 from whosin.gwas.attack import AttackPoint
 from whosin.gwas.release import StudyCostEstimate, StudyRelease
 from whosin.gwas.simulation import Experiment, Outcome
@@ -52,13 +52,13 @@ def release_rows(release: StudyRelease) -> list[Row]:
 
 
 def _estimate_columns(release: StudyRelease) -> list[tuple[str, Array]]:
-    numbers, scale = release.numbers, release.estimate.scale
-    if release.estimate.question.numbers == "nothing":
+    noise = release.estimate.published_noise
+    if noise is None:
         return []
     if release.estimate.question.numbers == "chi2":
-        chi2 = numbers[:, 0]
-        within = np.full(len(chi2), bound_noise(scale))
-        return [("CHISQ", chi2), ("P", noisy_chi2_p(chi2, scale)), ("CHISQ_NOISE95", within)]
+        chi2 = release.numbers[:, 0]
+        within = np.full(len(chi2), noise.continuous_quantile(0.95))
+        return [("CHISQ", chi2), ("P", noisy_chi2_p(chi2, noise)), ("CHISQ_NOISE95", within)]
     result = release.association()
     low, high = result.interval
     return [
@@ -350,9 +350,10 @@ def estimate_card(estimate: StudyCostEstimate) -> list[TextSection]:
 
 def _published_lines(estimate: StudyCostEstimate) -> list[str]:
     asked = estimate.question
-    score = SCORE_NAMES[asked.score].format(float(rational(asked.threshold)))
+    score = SCORE_NAMES[asked.score].format(float(estimate.threshold))
     chosen, numbers = (float(part) for part in estimate.epsilons)
-    within = bound_noise(estimate.scale)
+    noise = estimate.published_noise
+    within = 0.0 if noise is None else noise.continuous_quantile(0.95)
     people = f"{estimate.cases:,} cases and {estimate.controls:,} controls"
     lines = [
         f"The {asked.top} most associated of {estimate.snps:,} SNPs among {people}, chosen by "
