@@ -32,7 +32,7 @@ import numpy as np
 from whosin import noise
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value, spell
-from whosin.exact import Array, rational, read_ranged
+from whosin.exact import Array, exact_fraction, rational, read_ranged
 from whosin.gwas.association import (
     STUDY_RELATIONS,
     Association,
@@ -278,7 +278,8 @@ SHOWN_DIGEST_LETTERS = 16
 
 
 def study_registration(study: Study, relation: str) -> Registration:
-    """What a budget for a study is bound to."""
+    """What a budget for a study is bound to: all of its SNPs, whichever of them are asked for."""
+    study = study.origin or study
     names = _digest_counts(study, study.counts[:, :0])[:SHOWN_DIGEST_LETTERS]
     listed = f"{len(study.snps)} of digest {names}"
     pooled = f"{study.people} {_digest_counts(study, study.genotyped())}"
@@ -293,6 +294,7 @@ def study_registration(study: Study, relation: str) -> Registration:
 
 
 def phenotype_fingerprint(study: Study) -> str:
+    study = study.origin or study
     return f"{study.cases} {study.controls} {_digest_counts(study, study.counts)}"
 
 
@@ -332,6 +334,7 @@ class StudyRelease:
         numbers: SNPs × 2 noisy copies of A1 among cases and controls (their sum is exact where
             labels are secret), or SNPs × 1 noisy χ².
         gap: how far the chosen SNP is ahead of the next, in units of the score; None if not asked.
+        factors: how many times larger the sampling variance of copies is, by the share of males.
         all_snps: every SNP of the study, public, for drawing.
         dataset: the study's name in the ledger.
         notes: what people should be told about the budget, in sentences.
@@ -346,6 +349,7 @@ class StudyRelease:
     request: str | None
     notes: tuple[str, ...] = ()
     gap: float | None = None
+    factors: Array | float = 1.0
 
     def association(self) -> Association:
         """Frequencies, p-values and odds ratios that follow from released counts."""
@@ -367,6 +371,7 @@ class StudyRelease:
             estimate.controls,
             estimate.published_noise,
             pooled=estimate.question.relation != "genotype",
+            inflation=self.factors,
         )
 
 
@@ -426,7 +431,7 @@ def publish_study(
     numbers = noisy * float(estimate.step)
     gap = answer["gap"]
     ahead = None if gap is None else gap * float(score_step(question.score))
-    about = name, key, tuple(notes), ahead
+    about = name, key, tuple(notes), ahead, np.array(answer["factors"], dtype=float)
     return StudyRelease(estimate, chosen, places, numbers, study.snps, *about)
 
 
@@ -437,12 +442,14 @@ def draw_answer(
     if estimate.question.top is None:
         chosen, gap = named if named is not None else np.zeros(0, dtype=np.int64), None
     else:
-        chosen, gap = choose_snps(estimate, study.counts)
+        chosen, gap = choose_snps(estimate, study.counts, study.variance_factors())
+    factors = study.variance_factors()[chosen]
     return {
         "places": chosen.tolist(),
         "snps": study.snps.take(chosen).columns(),
-        "noisy": _noisy_numbers(estimate, study.counts[chosen]),
+        "noisy": _noisy_numbers(estimate, study.counts[chosen], factors),
         "gap": gap,
+        "factors": factors.tolist(),
     }
 
 
@@ -482,6 +489,9 @@ def _study_spend(
     """What is debited. Where phenotypes share a budget it says which one is asked, sealed, so that
     no request is answered with what another phenotype was told."""
     spend = replace(estimate.spend(), registration=registration)
+    if study.origin is not None:
+        part = _digest_counts(study, study.counts[:, :0])[:SHOWN_DIGEST_LETTERS]
+        spend = replace(spend, what={**spend.what, "SNPs of digest": part})
     registered = ledger.budget_state(name).registered
     if estimate.question.relation != "genotype" or registered is None:
         return spend
@@ -538,12 +548,28 @@ def account_name(ledger: Ledger, dataset: str, relation: str) -> str:
     return f"{dataset}:{relation}"
 
 
-def choose_snps(estimate: StudyCostEstimate, table: Array) -> tuple[Array, int | None]:
+def choose_snps(
+    estimate: StudyCostEstimate, table: Array, factors: Array | None = None
+) -> tuple[Array, int | None]:
     """Draw the indices of the SNPs that are published, best first, and the gap where it is asked
-    for: what the cost estimate costs. No SNP is "none of them"."""
+    for: what the cost estimate costs. No SNP is "none of them".
+
+    `factors` say how many times larger than elsewhere sampling makes a SNP's χ² (on X): it is
+    chosen by as many times the threshold, or a χ² that is so much smaller. Neither moves further
+    than before.
+    """
     asked = estimate.question
     sizes = estimate.cases, estimate.controls
     values = selection_scores(asked.score, table, asked.relation, estimate.threshold, sizes)
+    wide = np.zeros(0, dtype=np.int64) if factors is None else np.flatnonzero(factors != 1)
+    if factors is not None and len(wide):
+        most = exact_fraction(float(factors[wide].max()))
+        if asked.score == "distance":
+            beyond = min(estimate.threshold * most, Fraction(2 * sum(sizes)))
+            scores = selection_scores(asked.score, table[wide], asked.relation, beyond, sizes)
+        else:
+            scores = np.floor(values[wide] / float(most)).astype(values.dtype)
+        values[wide] = scores
     if asked.top != 1 or len(values) + asked.none_of_them < 2:
         return noise.top_k(values, asked.size, estimate.selection_spread), None
     if asked.none_of_them:
@@ -562,14 +588,17 @@ def _named_snps(question: Question, study: Study) -> Array:
     return np.array([indices[name] for name in question.named], dtype=np.int64)
 
 
-def _noisy_numbers(estimate: StudyCostEstimate, table: Array) -> list[list[int]]:
-    """The numbers of the chosen SNPs, in steps, with exact noise."""
+def _noisy_numbers(
+    estimate: StudyCostEstimate, table: Array, factors: Array | float = 1.0
+) -> list[list[int]]:
+    """The numbers of the chosen SNPs, in steps, with exact noise. A χ² is published over its
+    factor, which is at least 1."""
     made = estimate.number_noise
     if made is None or not len(table):
         return []
     people = estimate.cases, estimate.controls, estimate.question.relation
     if estimate.question.numbers == "chi2":
-        values = noise.Grid(CHI2_STEP).units(imputed_chi2(table, *people))[:, None]
+        values = noise.Grid(CHI2_STEP).units(imputed_chi2(table, *people) / factors)[:, None]
         drawn = made.draw().T
     else:
         values = np.stack(imputed_copies(table, *people), axis=1)

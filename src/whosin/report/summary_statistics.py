@@ -21,7 +21,7 @@ import numpy as np
 
 from whosin import __version__
 from whosin.errors import InvalidInput
-from whosin.gwas.release import Question, StudyRelease
+from whosin.gwas.release import StudyRelease
 from whosin.plain_files import check_output, write_file
 
 SSF_SUFFIX = ".ssf.tsv"
@@ -58,12 +58,16 @@ def is_ssf(path: Path) -> bool:
     return path.name.lower().endswith(SSF_SUFFIX)
 
 
-def check_ssf(path: Path, question: Question) -> None:
+def check_ssf(path: Path, numbers: str) -> None:
     """Refuse, before anything is spent, a file that could not be written."""
-    if question.numbers != "counts":
+    if numbers != "counts":
         message = f"{path.name} needs effect sizes, which follow from counts alone"
         raise InvalidInput(message, field="--save", value=path.name, hint="add --numbers counts")
-    check_output(path.with_name(path.name + METADATA_SUFFIX), "--save")
+    check_output(metadata_path(path), "--save")
+
+
+def metadata_path(path: Path) -> Path:
+    return path.with_name(path.name + METADATA_SUFFIX)
 
 
 def write_ssf(release: StudyRelease, path: Path) -> None:
@@ -72,7 +76,7 @@ def write_ssf(release: StudyRelease, path: Path) -> None:
     text = "".join("\t".join(row) + "\n" for row in (SSF_COLUMNS, *rows))
     write_file(path, text, "--save", private=True)
     about = describe_metadata(release, path.name, text)
-    write_file(path.with_name(path.name + METADATA_SUFFIX), about, "--save", private=True)
+    write_file(metadata_path(path), about, "--save", private=True)
 
 
 def ssf_rows(release: StudyRelease) -> list[tuple[str, ...]]:

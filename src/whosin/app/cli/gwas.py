@@ -344,16 +344,9 @@ def release(
     from whosin.gwas.release import RELATIVES_WARNING, Question, estimate_study_cost, publish_study
     from whosin.ledger import Ledger
     from whosin.report import gwas
-    from whosin.report.gwas import save_study_page, write_release
-    from whosin.report.summary_statistics import check_ssf, is_ssf, write_ssf
 
     files = save or []
-    for path in files:
-        check_writable(path, "--save", (".tsv", ".html"))
-        if path.suffix.lower() == ".html":
-            require_extras("charts")
-        if not dry_run:
-            require_new_file(path, "--save")
+    _check_release_files(files, numbers, dry_run)
     if continues is not None:
         refuse_options({"--dataset": dataset}, "--continues")
         dataset, amend = continues.removesuffix(":genotype").removesuffix(":label-swap"), True
@@ -368,8 +361,6 @@ def release(
         )
     chosen_by = _chi_square_threshold(threshold, significance)
     asked = Question(top, relation, score, numbers, chosen_by, named=named)
-    for path in filter(is_ssf, files):
-        check_ssf(path, asked)
     filters = StudyFilter(keep, extract, maf, read_freq, split_par)
     with progress("counting") as tell:
         result = read_study(study, phenotypes, progress=tell, filters=filters)
@@ -390,6 +381,29 @@ def release(
         made = publish_study(result, plan, asked, opened, name, request, **said)
     for note in made.notes:
         print_warning(note)
+    _write_release_files(made, files)
+    print_result(json, _estimate_data(estimate, made), gwas.describe_study_release, made)
+
+
+def _check_release_files(files: list[Path], numbers: str, dry_run: bool) -> None:
+    """Refuse what could not be written, or would be overwritten, before anything is spent."""
+    from whosin.report.summary_statistics import check_ssf, is_ssf, metadata_path
+
+    for path in files:
+        check_writable(path, "--save", (".tsv", ".html"))
+        if path.suffix.lower() == ".html":
+            require_extras("charts")
+        if is_ssf(path):
+            check_ssf(path, numbers)
+        for made in (path, metadata_path(path)) if is_ssf(path) else (path,):
+            if not dry_run:
+                require_new_file(made, "--save")
+
+
+def _write_release_files(made: StudyRelease, files: list[Path]) -> None:
+    from whosin.report.gwas import save_study_page, write_release
+    from whosin.report.summary_statistics import is_ssf, write_ssf
+
     for path in files:
         if is_ssf(path):
             write_ssf(made, path)
@@ -397,7 +411,6 @@ def release(
             write_release(made, path)
         else:
             save_study_page(made, path)
-    print_result(json, _estimate_data(estimate, made), gwas.describe_study_release, made)
 
 
 def _chi_square_threshold(threshold: str | None, significance: str | None) -> object:
