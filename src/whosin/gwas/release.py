@@ -552,24 +552,9 @@ def choose_snps(
     estimate: StudyCostEstimate, table: Array, factors: Array | None = None
 ) -> tuple[Array, int | None]:
     """Draw the indices of the SNPs that are published, best first, and the gap where it is asked
-    for: what the cost estimate costs. No SNP is "none of them".
-
-    `factors` say how many times larger than elsewhere sampling makes a SNP's χ² (on X): it is
-    chosen by as many times the threshold, or a χ² that is so much smaller. Neither moves further
-    than before.
-    """
+    for: what the cost estimate costs. No SNP is "none of them"."""
     asked = estimate.question
-    sizes = estimate.cases, estimate.controls
-    values = selection_scores(asked.score, table, asked.relation, estimate.threshold, sizes)
-    wide = np.zeros(0, dtype=np.int64) if factors is None else np.flatnonzero(factors != 1)
-    if factors is not None and len(wide):
-        most = exact_fraction(float(factors[wide].max()))
-        if asked.score == "distance":
-            beyond = min(estimate.threshold * most, Fraction(2 * sum(sizes)))
-            scores = selection_scores(asked.score, table[wide], asked.relation, beyond, sizes)
-        else:
-            scores = np.floor(values[wide] / float(most)).astype(values.dtype)
-        values[wide] = scores
+    values = study_scores(estimate, table, factors)
     if asked.top != 1 or len(values) + asked.none_of_them < 2:
         return noise.top_k(values, asked.size, estimate.selection_spread), None
     if asked.none_of_them:
@@ -577,6 +562,28 @@ def choose_snps(
     best, gap = noise.noisy_max_gap(values, estimate.selection_spread)
     chosen = np.array([best] if best < len(table) else [], dtype=np.int64)
     return chosen, gap if asked.gap else None
+
+
+def study_scores(estimate: StudyCostEstimate, table: Array, factors: Array | None = None) -> Array:
+    """The scores by which SNPs are chosen.
+
+    `factors` say how many times larger than elsewhere sampling makes a SNP's χ² (on X): it is
+    chosen by as many times the threshold, or by a χ² that is so much smaller. Neither moves further
+    than before: a distance to any threshold moves by 1, and whole numbers that differ by at most k
+    still do so after a division and rounding down.
+    """
+    asked, sizes = estimate.question, (estimate.cases, estimate.controls)
+    values = selection_scores(asked.score, table, asked.relation, estimate.threshold, sizes)
+    wide = np.zeros(0, dtype=np.int64) if factors is None else np.flatnonzero(factors != 1)
+    if factors is None or not len(wide):
+        return values
+    most = exact_fraction(float(factors[wide].max()))
+    if asked.score == "distance":
+        beyond = min(estimate.threshold * most, Fraction(2 * sum(sizes)))
+        values[wide] = selection_scores(asked.score, table[wide], asked.relation, beyond, sizes)
+    else:
+        values[wide] = np.floor(values[wide] / float(most)).astype(values.dtype)
+    return values
 
 
 def _named_snps(question: Question, study: Study) -> Array:
