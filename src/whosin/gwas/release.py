@@ -21,6 +21,7 @@ import uuid
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ import numpy as np
 from whosin import noise
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, spell
-from whosin.exact import Array
+from whosin.exact import Array, exact_fraction
 from whosin.gwas.association import (
     LINEAR_RELATIONS,
     STUDY_RELATIONS,
@@ -57,7 +58,7 @@ SHOWN_DIGEST_LETTERS = 16
 
 
 def study_registration(study: Study, relation: str) -> Registration:
-    """What a budget for a study is bound to."""
+    """What a budget for a study is bound to: all of its SNPs, whichever of them are asked for."""
     strata = study.strata_digest() if isinstance(study, StratifiedStudy) else ""
     study = study.origin or study
     names = _digest_counts(study, study.counts[:, :0])[:SHOWN_DIGEST_LETTERS]
@@ -118,6 +119,7 @@ class StudyRelease:
         numbers: SNPs × 2 noisy copies of A1 among cases and controls (their sum is exact where
             labels are secret), or SNPs × 1 noisy χ².
         gap: how far the chosen SNP is ahead of the next, in units of the score; None if not asked.
+        factors: how many times larger the sampling variance of copies is, by the share of males.
         loci: the names of the chosen loci, if loci were asked for; without numbers no SNP is named.
         all_snps: every SNP of the study, public, for drawing.
         dataset: the study's name in the ledger.
@@ -133,6 +135,7 @@ class StudyRelease:
     request: str | None
     notes: tuple[str, ...] = ()
     gap: float | None = None
+    factors: Array | float = 1.0
     loci: tuple[str, ...] | None = None
 
     def association(self) -> Association:
@@ -155,6 +158,7 @@ class StudyRelease:
             estimate.controls,
             estimate.published_noise,
             pooled=estimate.question.relation != "genotype",
+            inflation=self.factors,
         )
 
 
@@ -215,7 +219,7 @@ def publish_study(
     gap = answer["gap"]
     ahead = None if gap is None else gap * float(score_step(question.score))
     loci = None if answer["loci"] is None else tuple(answer["loci"])
-    about = name, key, tuple(notes), ahead, loci
+    about = name, key, tuple(notes), ahead, np.array(answer["factors"], dtype=float), loci
     return StudyRelease(estimate, chosen, places, numbers, study.snps, *about)
 
 
@@ -231,12 +235,14 @@ def draw_answer(
         chosen, gap = choose_snps(estimate, study)
     else:
         chosen, gap, loci = _choose_loci(estimate, study, estimate.question.loci)
+    factors = study.variance_factors()[chosen]
     return {
         "places": chosen.tolist(),
         "snps": study.snps.take(chosen).columns(),
-        "noisy": _noisy_numbers(estimate, study.counts[chosen]),
+        "noisy": _noisy_numbers(estimate, study.counts[chosen], factors),
         "gap": gap,
         "loci": loci,
+        "factors": factors.tolist(),
     }
 
 
@@ -276,6 +282,9 @@ def _study_spend(
     """What is debited. Where phenotypes share a budget it says which one is asked, sealed, so that
     no request is answered with what another phenotype was told."""
     spend = replace(estimate.spend(), registration=registration)
+    if study.origin is not None:
+        part = _digest_counts(study, study.counts[:, :0])[:SHOWN_DIGEST_LETTERS]
+        spend = replace(spend, what={**spend.what, "SNPs of digest": part})
     registered = ledger.budget_state(name).registered
     if estimate.question.relation != "genotype" or registered is None:
         return spend
@@ -339,12 +348,29 @@ def choose_snps(estimate: StudyCostEstimate, study: Study) -> tuple[Array, int |
 
 
 def score_study(estimate: StudyCostEstimate, study: Study) -> Array:
-    """The scores of a study's SNPs, within strata and beside covariates if it has them."""
-    asked = estimate.question
-    sizes = study.cases, study.controls
+    """The scores by which SNPs are chosen: linear ones within strata and beside covariates, if the
+    study has them.
+
+    Sampling makes the χ² of a SNP on X some factor larger: it is chosen by as many times the
+    threshold, or by a χ² that is so much smaller. Neither moves further than before: a distance to
+    any threshold moves by 1, and whole numbers that differ by at most k still do so after a
+    division and rounding down.
+    """
+    asked, sizes, table = estimate.question, (study.cases, study.controls), study.counts
     if asked.score == "linear" and isinstance(study, StratifiedStudy):
         return study.terms(asked.relation).scores(estimate.threshold, sum(sizes))
-    return selection_scores(asked.score, study.counts, asked.relation, estimate.threshold, sizes)
+    values = selection_scores(asked.score, table, asked.relation, estimate.threshold, sizes)
+    factors = study.variance_factors()
+    (wide,) = np.nonzero(factors != 1)
+    if asked.score == "linear" or not len(wide):  # its deviation is that of the genotypes
+        return values
+    most = exact_fraction(float(factors[wide].max()))
+    if asked.score == "distance":
+        beyond = min(estimate.threshold * most, Fraction(2 * sum(sizes)))
+        values[wide] = selection_scores(asked.score, table[wide], asked.relation, beyond, sizes)
+    else:
+        values[wide] = np.floor(values[wide] / float(most)).astype(values.dtype)
+    return values
 
 
 def _choose_largest(estimate: StudyCostEstimate, values: Array) -> tuple[Array, int | None]:
@@ -382,14 +408,17 @@ def _named_snps(question: Question, study: Study) -> Array:
     return np.array([indices[name] for name in question.named], dtype=np.int64)
 
 
-def _noisy_numbers(estimate: StudyCostEstimate, table: Array) -> list[list[int]]:
-    """The numbers of the chosen SNPs, in steps, with exact noise."""
+def _noisy_numbers(
+    estimate: StudyCostEstimate, table: Array, factors: Array | float = 1.0
+) -> list[list[int]]:
+    """The numbers of the chosen SNPs, in steps, with exact noise. A χ² is published over its
+    factor, which is at least 1."""
     made = estimate.number_noise
     if made is None or not len(table):
         return []
     people = estimate.cases, estimate.controls, estimate.question.relation
     if estimate.question.numbers == "chi2":
-        values = noise.Grid(CHI2_STEP).units(imputed_chi2(table, *people))[:, None]
+        values = noise.Grid(CHI2_STEP).units(imputed_chi2(table, *people) / factors)[:, None]
         drawn = made.draw().T
     else:
         values = np.stack(imputed_copies(table, *people), axis=1)

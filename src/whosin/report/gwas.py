@@ -130,7 +130,8 @@ def manhattan_plot(
     """−log10 P along the genome; where points would lie on each other, one of them is drawn.
 
     Args:
-        genome: all SNPs of the study, to scale the axis, if only some are drawn.
+        genome: all SNPs of the study, if only some are drawn: they scale the axis, and ticks along
+            it show where they are.
         named: write the names beside the points.
     """
     import altair
@@ -188,6 +189,8 @@ def manhattan_plot(
         .encode(y="height:Q")
     )
     layers = [line, points]
+    if genome is not None:
+        layers.insert(0, _position_ticks(genome, starts))
     if named:
         layers.append(
             points.mark_text(dy=-10, fontSize=11, color="#333333").encode(
@@ -195,6 +198,19 @@ def manhattan_plot(
             )
         )
     return altair.layer(*layers).properties(title=title, width=760, height=300)
+
+
+def _position_ticks(snps: Snps, starts: dict[str, int]) -> Any:
+    """Where SNPs were looked at, one tick a cell of the picture. Positions are public."""
+    import altair
+
+    offsets = np.array([starts[chromosome] for chromosome in snps.chromosome])
+    places = offsets + snps.position
+    cells = (places / max(places.max(), 1) * PLOT_CELLS[0]).astype(np.int64)
+    shown = places[np.unique(cells, return_index=True)[1]]
+    rows = [{"position": float(place), "height": 0.0} for place in shown]
+    ticks = rows_chart(rows).mark_tick(color="#bbbbbb", size=6, thickness=1, orient="vertical")
+    return ticks.encode(x=altair.X("position:Q"), y=altair.Y("height:Q"))
 
 
 def _size_axis(field: str, title: str, sizes: set[int]) -> Any:
@@ -399,12 +415,57 @@ def exact_chart(study: Study) -> Any:
     return manhattan_plot(study.snps, p, "Exact associations: private, not for publication")
 
 
-def describe_study(study: Study) -> Document:
+def genomic_inflation(study: Study) -> float:
+    """λ: the median χ² over that of the χ² distribution with one degree. For the curator."""
+    chi2 = exact_statistics(study)[2]
+    known = chi2[np.isfinite(chi2)]
+    return float(np.median(known)) / CHI2_MEDIAN if len(known) else math.nan
+
+
+CHI2_MEDIAN = 0.45493642311957283
+"""Of the χ² distribution with one degree."""
+
+
+def quantile_chart(study: Study) -> Any:
+    """The QQ plot of exact p-values, with the band that holds 95% of each rank's under no
+    association. Not for publication."""
+    import altair
+    from scipy.special import betaincinv
+
+    p = exact_statistics(study)[3]
+    observed = -np.log10(np.maximum(np.sort(p[np.isfinite(p)]), 1e-300))
+    ranks = np.arange(1, len(observed) + 1)
+    expected = -np.log10((ranks - 0.5) / max(len(observed), 1))
+    kept = _thin_points(expected, observed)
+    low, high = (
+        -np.log10(betaincinv(ranks[kept], len(observed) + 1 - ranks[kept], share))
+        for share in (0.975, 0.025)
+    )
+    columns = zip(expected[kept], observed[kept], low, high, strict=True)
+    names = ("expected", "observed", "low", "high")
+    rows = [dict(zip(names, (round(float(v), 3) for v in each), strict=True)) for each in columns]
+    base = rows_chart(rows).encode(x=altair.X("expected:Q", title="expected −log10 P"))
+    title = altair.Y("low:Q", title="observed −log10 P")
+    band = base.mark_area(opacity=0.25, color="#999999").encode(y=title, y2="high:Q")
+    line = base.mark_line(color="#666666", strokeDash=[5, 4]).encode(y="expected:Q")
+    points = base.mark_circle(size=14, color=CHART_COLOURS[0], opacity=0.9).encode(y="observed:Q")
+    inflation = format_decimals(genomic_inflation(study), 3)
+    said = f"Exact p-values, λ = {inflation}: private, not for publication"
+    return altair.layer(band, line, points).properties(title=said, width=360, height=360)
+
+
+def describe_study(study: Study, inflation: float | None = None) -> Document:
+    """How large a study is; and λ, which is private, where it was asked for."""
     lines = [f"{len(study.snps):,} SNPs, {study.cases:,} cases, {study.controls:,} controls"]
+    if study.origin is not None:
+        lines.append(f"chosen by lists from {len(study.origin.snps):,} SNPs")
     if study.left_out:
         lines.append(
-            f"{study.left_out:,} SNPs were left out: haploid in some, or of several alleles"
+            f"{study.left_out:,} SNPs were left out: on Y or MT, on X where no sexes are known, or "
+            "with several alternate alleles"
         )
+    if inflation is not None:
+        lines.append(f"λ = {format_decimals(inflation, 3)} (private)")
     return make_document("", *lines)
 
 
@@ -526,11 +587,11 @@ def describe_study_page(release: StudyRelease) -> Document:
     rows = release_rows(release)
     asked = release.estimate.question
     what = f"The {asked.top} most associated SNPs" if asked.top else f"{asked.size} SNPs"
-    charts = []
-    if "P" in rows[0]:
-        p = np.array([float(row["P"]) for row in rows])
-        genome, title = release.all_snps, "Released associations"
-        charts.append(Chart(lambda: manhattan_plot(release.snps, p, title, genome, named=True)))
+    genome, title = release.all_snps, "Released associations"
+    p = np.array([float(row.get("P", 1.0)) for row in rows])
+    if "P" not in rows[0]:
+        title = "Chosen SNPs (no numbers are published)"
+    charts = [Chart(lambda: manhattan_plot(release.snps, p, title, genome, named=True))]
     cells = [[format_cell(value) for value in row.values()] for row in rows]
     return Document(
         f"{what}, released privately",
