@@ -146,10 +146,10 @@ def forecast_study(study: PublicStudy, settings: StudySettings, hopes: Sequence[
     if settings.top > study.snps:
         raise invalid_value("top", f"at most {study.snps}, the number of SNPs", settings.top)
     nodes = max(512, 2 * HOPE_NODES // (1 + len(set(listed))))
-    return _forecast(study, settle_settings(study, settings), listed, nodes)
+    return _forecast(study, settle(study, settings), listed, nodes)
 
 
-def settle_settings(study: PublicStudy, settings: StudySettings) -> StudySettings:
+def settle(study: PublicStudy, settings: StudySettings) -> StudySettings:
     """The settings with the best threshold and the best share where none was given."""
     if settings.threshold is None:
         settings = replace(settings, threshold=best_threshold(study, settings))
