@@ -189,6 +189,24 @@ def _forecast(
     )
 
 
+EXPECTED_HOPES = tuple(Hope(0.3, odds_ratio) for odds_ratio in (1.3, 1.5, 2.0, 3.0))
+"""What the card of a release tells the chance of."""
+
+
+def compare_settings(
+    study: PublicStudy, settings: StudySettings, hopes: Sequence[Hope] = EXPECTED_HOPES
+) -> list[tuple[Forecast, Forecast]]:
+    """For each hope by itself: the forecast with these settings, and with the best ones under the
+    same promise."""
+    epsilons = {settings.relation: settings.epsilon}
+    pairs = []
+    for hope in hopes:
+        made = forecast_study(study, settings, [hope])
+        best = advise_study(study, [hope], epsilons, settings.numbers, sizes=False).forecasts[0]
+        pairs.append((made, max(made, best, key=lambda each: each.chance)))
+    return pairs
+
+
 # Which threshold and which share, where nobody says what is hoped for: those for the weakest SNP
 # that comes back in 95 of 100 releases while all other places go to other true SNPs.
 

@@ -40,7 +40,9 @@ from whosin.gwas.association import (
     estimate_association,
     imputed_sensitivity,
 )
+from whosin.gwas.forecast import StudySettings
 from whosin.gwas.people import COPY_STEP, Snps, check_instance, imputed_copies
+from whosin.gwas.prospects import PublicStudy
 from whosin.gwas.scores import (
     SELECTION_THRESHOLD,
     SNP_SCORE_KINDS,
@@ -160,6 +162,18 @@ class StudyCostEstimate:
     step: Fraction
     epsilons: tuple[Fraction, Fraction]
     threshold: Fraction
+
+    @property
+    def settings(self) -> StudySettings:
+        """What the forecast has to know of this release; the SNPs are chosen, not named."""
+        asked, total = self.question, sum(self.epsilons)
+        share = None if asked.numbers == "nothing" else self.epsilons[0] / total
+        about = asked.relation, float(total), asked.size, asked.score
+        return StudySettings(*about, self.threshold, asked.numbers, share)
+
+    @property
+    def public_study(self) -> PublicStudy:
+        return PublicStudy(self.cases, self.controls, self.snps)
 
     @property
     def none_score(self) -> int:
