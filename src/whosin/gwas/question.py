@@ -18,9 +18,10 @@ from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import rational, read_ranged
 from whosin.gwas.association import LINEAR_RELATIONS, check_relation, imputed_sensitivity
 from whosin.gwas.covariates import StratifiedStudy
-from whosin.gwas.forecast import PublicStudy, StudySettings, settle
+from whosin.gwas.forecast import StudySettings, settle
 from whosin.gwas.loci import Loci
 from whosin.gwas.people import COPY_STEP, check_instance
+from whosin.gwas.prospects import PublicStudy
 from whosin.gwas.scores import (
     SELECTION_THRESHOLD,
     SNP_SCORE_KINDS,
@@ -163,8 +164,21 @@ class StudyCostEstimate:
     lead_spread: Fraction = Fraction(0)
 
     @property
+    def settings(self) -> StudySettings:
+        """What the forecast has to know of this release; the SNPs are chosen, not named."""
+        asked, total = self.question, sum(self.epsilons)
+        share = None if asked.numbers == "nothing" else self.epsilons[0] / total
+        about = forecast_relation(asked), float(total), asked.size, asked.score
+        return StudySettings(*about, self.threshold, asked.numbers, share)
+
+    @property
+    def public_study(self) -> PublicStudy:
+        return PublicStudy(self.cases, self.controls, self.snps, effective_snps=self.candidates)
+
+    @property
     def candidates(self) -> int:
-        return self.snps if self.question.loci is None else len(self.question.loci)
+        """How many SNPs or loci compete."""
+        return count_candidates(self.question, self.snps)
 
     @property
     def none_score(self) -> int:
@@ -269,6 +283,17 @@ def _check_plan(plan: Plan, relation: str) -> None:
     raise InvalidInput(message, field="plan", value=plan.relation, hint=hint)
 
 
+def forecast_relation(question: Question) -> str:
+    """The relation that the forecast judges a question by: a promise about single labels or about
+    strata counts like one about exchanges."""
+    return "label-swap" if question.relation in LINEAR_RELATIONS else question.relation
+
+
+def count_candidates(question: Question, snps: int) -> int:
+    """How many SNPs or loci compete; loci that overlap for no more than there are SNPs."""
+    return snps if question.loci is None else min(len(question.loci), snps)
+
+
 def settle_question(question: Question, study: PublicStudy, epsilon: float) -> Question:
     """The question with the threshold and the share that the forecast finds best, where none is
     given."""
@@ -282,13 +307,9 @@ def settle_question(question: Question, study: PublicStudy, epsilon: float) -> Q
         name: None if value is None else rational(value, name)
         for name, value in (("threshold", question.threshold), ("share", question.share))
     }
-    # A promise about single labels or about strata is judged like one about exchanges.
-    relation = "label-swap" if question.relation in LINEAR_RELATIONS else question.relation
-    settings = StudySettings(
-        relation, epsilon, question.size, question.score, numbers=question.numbers, **given
-    )
-    if question.loci is not None:
-        study = replace(study, effective_snps=min(len(question.loci), study.snps))
+    about = forecast_relation(question), epsilon, question.size, question.score
+    settings = StudySettings(*about, numbers=question.numbers, **given)
+    study = replace(study, effective_snps=count_candidates(question, study.snps))
     found = settle(study, settings)
     share = None if question.numbers == "nothing" else found.share
     return replace(question, threshold=found.threshold, share=share)

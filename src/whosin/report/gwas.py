@@ -13,13 +13,12 @@ import numpy as np
 
 from whosin import beliefs
 from whosin.calibration import Plan
-from whosin.exact import Array, format_decimals, format_figures, format_percent, rational
+from whosin.exact import Array, format_decimals, format_figures, format_percent
 from whosin.gwas import Snps, Study, p_values
 from whosin.gwas.association import noisy_chi2_p
 from whosin.gwas.attack import AttackPoint
 from whosin.gwas.question import StudyCostEstimate
 from whosin.gwas.release import StudyRelease
-from whosin.gwas.simulation import Experiment, Outcome
 from whosin.gwas.study import PUBLIC_COLUMNS, TABLE_BLOCK_SNPS
 from whosin.plain_files import create_file, write_file
 from whosin.report.card import plan_card
@@ -116,12 +115,6 @@ def _shorten_cell(value: str | int | float, digits: int) -> str:
 GENOME_WIDE = 5e-8
 PLOT_CELLS = (700, 260)
 TEST_NAMES = {"homer": "Homer's statistic", "likelihood-ratio": "likelihood ratio"}
-SETTING_NAMES = {
-    ("genotype", "plain"): "genotypes, plain DP",
-    ("genotype", "bounded"): "genotypes, bounded priors",
-    ("label-swap", "plain"): "case labels, plain DP",
-    ("label-swap", "bounded"): "case labels, bounded priors",
-}
 
 
 def manhattan_plot(
@@ -213,7 +206,7 @@ def _position_ticks(snps: Snps, starts: dict[str, int]) -> Any:
     return ticks.encode(x=altair.X("position:Q"), y=altair.Y("height:Q"))
 
 
-def _size_axis(field: str, title: str, sizes: set[int]) -> Any:
+def size_axis(field: str, title: str, sizes: set[int]) -> Any:
     """A logarithmic axis with a mark for each size."""
     import altair
 
@@ -225,7 +218,7 @@ def _size_axis(field: str, title: str, sizes: set[int]) -> Any:
     )
 
 
-def _share_axis(field: str, title: str) -> Any:
+def share_axis(field: str, title: str) -> Any:
     import altair
 
     whole = altair.Scale(domain=[0, 1])
@@ -254,10 +247,10 @@ def attack_chart(points: Sequence[AttackPoint], limit: float, title: str) -> Any
         rows_chart(rows)
         .mark_line(point=True, strokeWidth=2.5)
         .encode(
-            x=_size_axis(
+            x=size_axis(
                 "snps", "SNPs whose frequencies are known", {point.snps for point in points}
             ),
-            y=_share_axis("power", "cases that are recognised"),
+            y=share_axis("power", "cases that are recognised"),
             color=colour_scale("who", names, colours, **LEGEND_OPTIONS),
             strokeDash=altair.StrokeDash(
                 "who:N",
@@ -266,44 +259,6 @@ def attack_chart(points: Sequence[AttackPoint], limit: float, title: str) -> Any
             ),
         )
         .properties(title=title, width=460, height=340)
-    )
-
-
-def recovery_chart(outcomes: Sequence[Outcome], title: str) -> Any:
-    """The share of the true top M that comes back, over the size of the study."""
-    import altair
-
-    rows = [
-        {
-            "people": each.people,
-            "recovered": each.recovered,
-            "low": max(each.recovered - 2 * each.error, 0),
-            "high": min(each.recovered + 2 * each.error, 1),
-            "setting": SETTING_NAMES[each.relation, each.privacy],
-            "gamma": f"γ = {each.gamma:g}",
-            "top": f"the top {each.top}",
-        }
-        for each in outcomes
-    ]
-    names = list(SETTING_NAMES.values())
-    colours = ["#bbbbbb", "#666666", "#7fb0d3", CHART_COLOURS[0]]
-    base = altair.Chart().encode(
-        x=_size_axis("people", "people in the study", {each.people for each in outcomes}),
-        color=colour_scale("setting", names, colours, columns=2, labelLimit=300),
-    )
-    share = _share_axis("recovered", "share that comes back")
-    lines = base.mark_line(point=True, strokeWidth=2.2).encode(y=share)
-    bars = base.mark_rule(opacity=0.6).encode(y=altair.Y("low:Q", title=""), y2="high:Q")
-    tops = [f"the top {top}" for top in dict.fromkeys(each.top for each in outcomes)]
-    gammas = [f"γ = {gamma:g}" for gamma in dict.fromkeys(each.gamma for each in outcomes)]
-    return (
-        altair.layer(bars, lines, data=altair.Data(values=rows))
-        .properties(width=250, height=170)
-        .facet(
-            row=altair.Row("gamma:N", title=None, sort=gammas),
-            column=altair.Column("top:N", title=None, sort=tops),
-        )
-        .properties(title=title)
     )
 
 
@@ -394,10 +349,10 @@ def _published_lines(estimate: StudyCostEstimate) -> list[str]:
     return lines
 
 
-def describe_estimate(estimate: StudyCostEstimate) -> Document:
-    """The card of a release that was not made."""
+def describe_estimate(estimate: StudyCostEstimate, *sections: TextSection) -> Document:
+    """The card of a release that was not made, with what else is to be said."""
     said = make_section("", "A dry run: nothing was drawn and nothing was spent.")
-    return Document("", (*estimate_card(estimate), said))
+    return Document("", (*estimate_card(estimate), *sections, said))
 
 
 def describe_study_release(release: StudyRelease) -> Document:
@@ -545,37 +500,6 @@ def attack_limit(plan: Plan, rate: float) -> float:
 def promised_posterior(plan: Plan, prior: float) -> float:
     """How sure one may become at most, from a prior."""
     return float(beliefs.posterior(math.exp(plan.epsilon), prior))
-
-
-def describe_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> Document:
-    """How much of the true top came back, setting by setting."""
-    last = experiment.seed + experiment.studies - 1
-    score = SCORE_NAMES[experiment.score].format(float(rational(experiment.threshold)))
-    about = (
-        f"The share of the true top M that comes back, by {score}: {experiment.snps:,} SNPs, "
-        f"{experiment.causal} of them causal (odds ratio {experiment.odds_ratio:g}), "
-        f"{experiment.studies} studies of each size (seeds {experiment.seed} to {last}), "
-        f"{experiment.draws} releases of each."
-    )
-    shares: dict[tuple[Any, ...], list[str]] = {}
-    for each in outcomes:
-        key = each.gamma, each.top, each.relation, each.epsilon, each.privacy
-        shares.setdefault(key, []).append(f"{each.recovered:.0%}")
-    lines = [
-        (
-            f"{gamma:g}",
-            str(top),
-            SETTING_NAMES[relation, privacy],
-            format_decimals(epsilon, 3, "down"),
-            *recovered,
-        )
-        for (gamma, top, relation, epsilon, privacy), recovered in sorted(
-            shares.items(), key=lambda item: item[0][:4]
-        )
-    ]
-    sizes = dict.fromkeys(each.people for each in outcomes)
-    heads = ("γ", "M", "protects", "ε", *(f"{size:,}" for size in sizes))
-    return make_document("", about, _make_table(heads, lines))
 
 
 def _make_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
