@@ -12,6 +12,8 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+import numpy as np
+
 from whosin import noise
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
@@ -21,7 +23,7 @@ from whosin.gwas.covariates import StratifiedStudy
 from whosin.gwas.forecast import StudySettings, settle
 from whosin.gwas.loci import Loci
 from whosin.gwas.people import COPY_STEP, check_instance
-from whosin.gwas.prospects import PublicStudy
+from whosin.gwas.prospects import PublicStudy, null_tables
 from whosin.gwas.scores import (
     SELECTION_THRESHOLD,
     SNP_SCORE_KINDS,
@@ -29,6 +31,7 @@ from whosin.gwas.scores import (
     score_sensitivity,
     score_step,
     selection_scale,
+    selection_scores,
 )
 from whosin.gwas.study import Study
 from whosin.ledger import Cost, Spend, encoding
@@ -182,10 +185,27 @@ class StudyCostEstimate:
 
     @property
     def none_score(self) -> int:
-        """The score of "none of them": candidates that are not beyond the threshold have at most 0,
-        and noise lifts one of them above this in at most one of twenty releases."""
-        above = float(self.selection_spread) * math.log(NONE_CHANCE_DIVISOR * self.candidates)
-        return math.ceil(above)
+        """The score of "none of them": the least level that noise lifts one of all SNPs above in at
+        most one of twenty releases if none is associated. It follows from public facts: sizes, and
+        alleles of all frequencies from 5% to 50%."""
+        asked = self.question.relation
+        relation = "label-swap" if asked == "stratum-swap" else asked
+        table, weights = null_tables(PublicStudy(self.cases, self.controls, self.snps))
+        sizes = self.cases, self.controls
+        scores = selection_scores(self.question.score, table, relation, self.threshold, sizes)
+        scale = float(self.selection_spread)
+
+        def above(level: float) -> float:
+            lifted = np.exp(np.minimum(scores - level, 0) / scale)
+            return self.snps * float(weights @ lifted) * NONE_CHANCE_DIVISOR
+
+        low = high = float(scores.min())
+        while above(high) > 1:
+            low, high = high, high + scale * (1 + math.log(above(high)))
+        while high - low > 1:
+            middle = (low + high) / 2
+            low, high = (middle, high) if above(middle) > 1 else (low, middle)
+        return math.ceil(high)
 
     @property
     def selection_scale(self) -> float:

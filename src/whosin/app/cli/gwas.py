@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -48,7 +49,10 @@ Phenotypes = Annotated[
 ]
 Relation = Annotated[
     str,
-    typer.Option(help="label-swap (hides who is a case) or genotype (hides anyone's genotype)."),
+    typer.Option(
+        help="label-swap (hides who is a case) or genotype (hides anyone's genotype); with linear "
+        "scores also stratum-swap or label."
+    ),
 ]
 Keep = Annotated[
     Path | None,
@@ -221,14 +225,33 @@ def release(
         str | None, typer.Option(help="Or their names, rs12,rs34, not taken from the data.")
     ] = None,
     score: Annotated[
-        str, typer.Option(help="Choose by distance (of χ² from a threshold) or by chi2.")
+        str, typer.Option(help="Choose by distance (of χ² from a threshold), chi2 or linear.")
     ] = "distance",
+    within: Annotated[
+        Path | None, typer.Option(help="Linear scores within these strata: FID, IID, stratum.")
+    ] = None,
+    covar: Annotated[
+        Path | None, typer.Option(help="And beside these public covariates: FID, IID, numbers.")
+    ] = None,
+    clump_kb: Annotated[
+        str | None, typer.Option(help="Choose windows of so many kilobases instead of SNPs.")
+    ] = None,
+    loci: Annotated[
+        Path | None,
+        typer.Option(help="Or the loci of a public map: CHR START END NAME, or SNP LOCUS."),
+    ] = None,
+    none_of_them: Annotated[
+        bool, typer.Option("--none-of-them", help="Let no SNP win with --top 1 if none stands out.")
+    ] = False,
+    share: Annotated[
+        str | None, typer.Option(help="How much of ε the choice gets; by default the best share.")
+    ] = None,
     numbers: Annotated[
         str, typer.Option(help="Publish counts (and what follows), chi2, or nothing.")
     ] = "counts",
     threshold: Annotated[
         str | None,
-        typer.Option(help="The χ² that the distance is measured from; by default 4."),
+        typer.Option(help="The χ² that the distance is measured from; by default the best."),
     ] = None,
     significance: Annotated[str | None, typer.Option(help="Or the p-value of that χ².")] = None,
     phenotypes: Phenotypes = None,
@@ -264,6 +287,8 @@ def release(
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
     from whosin.gwas import StudyFilter, read_study
     from whosin.gwas.bed import study_prefix
+    from whosin.gwas.covariates import stratify_study
+    from whosin.gwas.loci import read_loci, window_loci
     from whosin.gwas.question import Question, estimate_study_cost
     from whosin.gwas.release import RELATIVES_WARNING, publish_study
     from whosin.ledger import Ledger
@@ -273,8 +298,8 @@ def release(
     _check_release_files(files, numbers, dry_run)
     if continues is not None:
         refuse_options({"--dataset": dataset}, "--continues")
-        dataset, amend = continues.removesuffix(":genotype").removesuffix(":label-swap"), True
-    plan = plan_study(target, adversary)
+        dataset, amend = continues.removesuffix(f":{relation}"), True
+    plan = plan_study(target, adversary, relation)
     named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
     if (top is None) == (not named):
         raise InvalidInput(
@@ -284,10 +309,21 @@ def release(
             hint="give --top for the most associated ones, or --snps for those you name",
         )
     chosen_by = _chi_square_threshold(threshold, significance)
-    asked = Question(top, relation, score, numbers, chosen_by, named=named)
+    free = {"share": share, "none_of_them": none_of_them, "named": named}
+    asked = Question(top, relation, score, numbers, chosen_by, **free)
+    if score != "linear":
+        refuse_options({"--within": within, "--covar": covar}, f"--score {score}")
+    if clump_kb is not None:
+        refuse_options({"--loci": loci}, "--clump-kb")
     filters = StudyFilter(keep, extract, maf, read_freq, split_par)
     with show_progress("counting") as tell:
         result = read_study(study, phenotypes, progress=tell, filters=filters)
+    if within is not None or covar is not None:
+        result = stratify_study(result, study, phenotypes, keep, within, covar)
+    if clump_kb is not None:
+        asked = replace(asked, loci=window_loci(result.snps, clump_kb))
+    elif loci is not None:
+        asked = replace(asked, loci=read_loci(loci, result.snps))
     estimate = estimate_study_cost(plan, asked, result)
     if dry_run:
         if result.related:
@@ -299,7 +335,7 @@ def release(
     with Ledger(where) as opened, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the notes say it
         known = opened.datasets()
-        if continues is not None and not {f"{name}:genotype", f"{name}:label-swap"} & {*known}:
+        if continues is not None and not any(each.startswith(f"{name}:") for each in known):
             raise UnknownName("--continues", continues, known)
         said = {"amend": amend, "new_people": new_people}
         made = publish_study(result, plan, asked, opened, name, request, **said)
@@ -382,13 +418,16 @@ def _estimate_data(
         "epsilon_numbers": estimate.epsilons[1],
         "selection_scale": estimate.selection_scale,
         "noise_scale": estimate.scale,
-        "cases": estimate.cases,
-        "controls": estimate.controls,
+        "cases": None if estimate.question.relation == "label" else estimate.cases,
+        "controls": None if estimate.question.relation == "label" else estimate.controls,
+        "people": estimate.cases + estimate.controls,
         "snps_in_study": estimate.snps,
+        "candidates": estimate.candidates,
         "plan": estimate.plan.to_dict(),
     }
     if made is not None:
         data |= {"dataset": made.dataset, "request": made.request, "snps": release_rows(made)}
+        data |= {"gap": made.gap, "loci": made.loci}
     return data
 
 
