@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import subprocess
+from dataclasses import replace
 from datetime import date
 from itertools import permutations, product
 from pathlib import Path
@@ -455,10 +456,8 @@ def test_scores_on_x_keep_their_sensitivity(relation, score):
     estimate = gwas.estimate_study_cost(plan(), question(relation, score), made)
     factors = made.variance_factors()
     assert set(factors) == {1.6}
-    values = dict(
-        zip(worlds, release.study_scores(estimate, counts, factors).tolist(), strict=True)
-    )
-    plain = release.study_scores(estimate, counts)
+    values = dict(zip(worlds, release.score_study(estimate, made).tolist(), strict=True))
+    plain = release.score_study(estimate, replace(made, haploid=None))
     assert list(values.values()) != plain.tolist()
     most = scores.score_sensitivity(score, 2, 3, relation)
     seen = 0

@@ -8,10 +8,10 @@ from .association import p_values as p_values
 from .association import sensitivity as sensitivity
 from .people import Snps as Snps
 from .people import StudyFilter as StudyFilter
-from .release import Question as Question
-from .release import StudyCostEstimate as StudyCostEstimate
+from .question import Question as Question
+from .question import StudyCostEstimate as StudyCostEstimate
+from .question import estimate_study_cost as estimate_study_cost
 from .release import StudyRelease as StudyRelease
-from .release import estimate_study_cost as estimate_study_cost
 from .release import publish_study as publish_study
 from .scores import distance_scores as distance_scores
 from .simulation import Simulation as Simulation

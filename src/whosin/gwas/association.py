@@ -236,6 +236,9 @@ def noisy_chi2_p(chi2: Array, noise: CubeNoise) -> Array:
 
 
 STUDY_RELATIONS = ("genotype", "label-swap")
+LINEAR_RELATIONS = ("stratum-swap", "label")
+"""Relations that only linear scores have: labels are exchanged inside a public stratum, or one
+label changes and the number of cases with it."""
 STATISTIC_NAMES = (
     *("allelic-chi2", "genotypic-chi2", "case-frequency", "allele-counts", "distance-score"),
 )
@@ -281,7 +284,7 @@ def imputed_sensitivity(statistic: str, cases: int, controls: int, relation: str
     """
     if statistic == "allele-counts":
         return Fraction(2)
-    together = 2 if relation == "genotype" else 4
+    together = 2 if relation == "genotype" else 4  # "label" has no numbers
     return together * Fraction((cases + controls) ** 2, cases * controls)
 
 

@@ -17,7 +17,8 @@ from whosin.exact import Array, format_decimals, format_figures, format_percent,
 from whosin.gwas import Snps, Study, p_values
 from whosin.gwas.association import noisy_chi2_p
 from whosin.gwas.attack import AttackPoint
-from whosin.gwas.release import StudyCostEstimate, StudyRelease
+from whosin.gwas.question import StudyCostEstimate
+from whosin.gwas.release import StudyRelease
 from whosin.gwas.simulation import Experiment, Outcome
 from whosin.gwas.study import PUBLIC_COLUMNS, TABLE_BLOCK_SNPS
 from whosin.plain_files import create_file, write_file

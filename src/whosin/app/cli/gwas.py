@@ -29,7 +29,8 @@ from whosin.plain_files import check_output, check_writable, require_new_file
 
 if TYPE_CHECKING:
     from whosin.calibration import Plan
-    from whosin.gwas.release import StudyCostEstimate, StudyRelease
+    from whosin.gwas.question import StudyCostEstimate
+    from whosin.gwas.release import StudyRelease
 
 
 app = typer.Typer(
@@ -341,7 +342,8 @@ def release(
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
     from whosin.gwas import StudyFilter, read_study
     from whosin.gwas.bed import study_prefix
-    from whosin.gwas.release import RELATIVES_WARNING, Question, estimate_study_cost, publish_study
+    from whosin.gwas.question import Question, estimate_study_cost
+    from whosin.gwas.release import RELATIVES_WARNING, publish_study
     from whosin.ledger import Ledger
     from whosin.report import gwas
 
