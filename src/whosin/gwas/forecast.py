@@ -212,6 +212,7 @@ def compare_settings(
 
 THRESHOLD_STEPS = tuple(map(Fraction, (1, 2, 4, 6, 10, 15, 20, 30)))
 SHARE_STEPS = tuple(Fraction(n, 20) for n in range(2, 20))
+FEW_SHARES = tuple(map(Fraction, ("0.4", "0.55", "0.7", "0.85")))
 USUAL_SHARE = Fraction(7, 10)
 CLEAR_GAIN = 1.02
 """A threshold other than the usual one has to lower the χ² that is needed by 2%, or to tell 2% more
@@ -364,10 +365,12 @@ def _improve(study: PublicStudy, start: StudySettings, hopes: Sequence[Hope]) ->
 
     best = choose(choose_threshold(start), "score", SNP_SCORE_KINDS)
     count = len(hopes)
-    tops = {max(1, count // 2), count, count + 1, 2 * count}
-    best = choose(best, "top", sorted(top for top in tops if top <= study.snps))
-    if start.numbers != "nothing":
-        best = choose_threshold(_surest(vary(best, "share", SHARE_STEPS)).settings)
+    tops = [top for top in sorted({max(1, count // 2), count, count + 1}) if top <= study.snps]
+    if start.numbers == "nothing":
+        return forecast_study(study, choose(best, "top", tops), hopes)
+    tried = [each for top in tops for each in vary(replace(best, top=top), "share", FEW_SHARES)]
+    best = max(tried, key=lambda each: each.information).settings
+    best = choose_threshold(_surest(vary(best, "share", SHARE_STEPS)).settings)
     return forecast_study(study, best, hopes)
 
 

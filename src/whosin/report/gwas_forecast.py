@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from whosin.calibration import Plan
-from whosin.exact import format_decimals, format_figures, format_percent
+from whosin.exact import format_decimals, format_figures
 from whosin.gwas import p_values
 from whosin.gwas.forecast import (
     GOOD_CHANCE,
@@ -86,6 +86,17 @@ def advice_data(advice: Advice) -> dict[str, object]:
     return listed[0] | {"advice": listed}
 
 
+def format_chance(chance: float) -> str:
+    """A chance in whole percent; a forecast knows no more digits."""
+    if chance > 0.99:
+        return "over 99%"
+    return "under 1%" if chance < 0.01 else f"{chance:.0%}"
+
+
+def _share_words(settings: StudySettings) -> str:
+    return f"{float(settings.share or 1):.0%}"
+
+
 def describe_forecast(made: Forecast, plan: Plan) -> Document:
     """What comes back with these settings."""
     lines = [_settings_sentence(made.study, made.settings, plan), _hope_table(made)]
@@ -108,7 +119,7 @@ def _settings_sentence(study: PublicStudy, settings: StudySettings, plan: Plan) 
     if settings.numbers == "nothing":
         paid = f"with all of {spent}"
     else:
-        share = format_percent(float(settings.share or 1))
+        share = _share_words(settings)
         paid = f"with {share} of {spent}; the rest pays for {_paid_for(settings)}"
     return (
         f"The top {settings.top} of {study.snps:,} SNPs among {people}, {how} {paid}. "
@@ -128,7 +139,7 @@ def score_name(settings: StudySettings) -> str:
 def _hope_table(made: Forecast) -> Any:
     rows, noisy = [], made.settings.numbers != "nothing"
     for each in made.hopes:
-        row = [*_hope_words(each.hope), format_percent(each.chance)]
+        row = [*_hope_words(each.hope), format_chance(each.chance)]
         if noisy:
             row += [_format_error(each.noise), _format_error(each.sampling_error)]
         rows.append(row)
@@ -186,8 +197,8 @@ def describe_advice(advice: Advice, plan: Plan) -> Document:
 
 def _advice_cells(made: Forecast) -> list[str]:
     settings = made.settings
-    share = format_percent(float(settings.share or 1))
-    chances = list(dict.fromkeys(format_percent(each.chance) for each in made.hopes))
+    share = _share_words(settings)
+    chances = list(dict.fromkeys(format_chance(each.chance) for each in made.hopes))
     return [str(settings.top), score_name(settings), share, " ".join(chances)]
 
 
@@ -202,10 +213,10 @@ def describe_expectation(chosen: Sequence[Forecast], best: Sequence[Forecast]) -
     rows = [
         [
             *_hope_words(made.hopes[0].hope),
-            format_percent(made.chance),
-            format_percent(better.chance),
+            format_chance(made.chance),
+            format_chance(better.chance),
             f"top {better.settings.top}, {score_name(better.settings)}, "
-            f"{format_percent(float(better.settings.share or 1))} of ε for the choice",
+            f"{_share_words(better.settings)} of ε for the choice",
         ]
         for made, better in zip(chosen, best, strict=True)
     ]
@@ -270,7 +281,7 @@ def describe_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> 
     threshold = 0.0 if experiment.threshold is None else float(experiment.threshold)
     score = "the best distance" if best else SCORE_NAMES[experiment.score].format(threshold)
     if experiment.numbers != "nothing":
-        spent = sorted({format_percent(each.share) for each in outcomes})
+        spent = sorted({f"{each.share:.0%}" for each in outcomes})
         score += f" with {' to '.join(dict.fromkeys((spent[0], spent[-1])))} of ε"
     about = (
         f"The share of the true top M that comes back, by {score}: {experiment.snps:,} SNPs, "
