@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import whosin as wi
-from amounts import cases
+from amounts import cases, some
 from refusals import refused
 from whosin import gwas
 from whosin.gwas import forecast
@@ -32,7 +32,7 @@ POINTS = 0.03
 # The sums, in exact rationals from the definition: integer geometric noise, ties in a fixed order.
 
 
-def chance_in_one_order(scores, which, top, ratio, order, terms=70):
+def chance_in_one_order(scores, which, top, ratio, order, terms):
     """Pr[candidate `which` is among the `top` largest of scores with geometric noise], all ties in
     the order of a list."""
     total = Fraction(0)
@@ -53,14 +53,15 @@ def chance_in_one_order(scores, which, top, ratio, order, terms=70):
 
 
 def enumerated_chance(candidates, which, top, ratio):
-    """The same over the candidates' distributions of scores and over all orders."""
+    """The same over the candidates' distributions of scores and over all orders, to 1e-10."""
     orders = list(permutations(range(len(candidates))))
+    terms = math.ceil(-23.1 / math.log(ratio))
     total = Fraction(0)
     for chosen in product(*(each.items() for each in candidates)):
         weight = math.prod(part for _, part in chosen)
         scores = [score for score, _ in chosen]
         total += weight * sum(
-            chance_in_one_order(scores, which, top, ratio, order) for order in orders
+            chance_in_one_order(scores, which, top, ratio, order, terms) for order in orders
         )
     return total / len(orders)
 
@@ -79,7 +80,7 @@ CANDIDATES = [
 
 
 @pytest.mark.parametrize(("null", "hopes", "top"), CANDIDATES)
-@pytest.mark.parametrize("ratio", [Fraction(1, 2), Fraction(1, 5)])
+@pytest.mark.parametrize("ratio", some([Fraction(1, 5), Fraction(2, 5)], 1))
 def test_chances_are_those_of_the_definition(null, hopes, top, ratio):
     others = 2
     scale = -1 / math.log(ratio)
@@ -183,11 +184,12 @@ class Releases:
 SMALL = [(PublicStudy(150, 150, 200), (2.0, 2.5)), (PublicStudy(80, 240, 120), (2.2, 3.0))]
 LARGE = [(REAL_STUDY, (1.7, 2.0)), (PublicStudy(300, 900, 5_000), (1.8, 2.0))]
 SETTINGS = [
-    ("genotype", LN3, 1),
-    ("genotype", 3.0, 3),
-    ("label-swap", 1.8, 1),
-    ("label-swap", 5, 3),
+    ("genotype", LN3, 1, 2),
+    ("genotype", 3.0, 3, 15),
+    ("label-swap", 1.8, 1, 15),
+    ("label-swap", 5.0, 3, 4),
 ]
+"""Relation, ε, top, threshold."""
 
 
 def compare(studies, pool, trials):
@@ -195,30 +197,29 @@ def compare(studies, pool, trials):
     study with four times the SNPs, and with a quarter more ε."""
     rng = np.random.default_rng()
     found = []
-    for (study, odds_ratios), (relation, epsilon, top) in product(studies, SETTINGS):
-        for threshold in (Fraction(2), Fraction(15)):
-            releases = Releases(study, relation, threshold, pool, rng)
-            hopes = [Hope(f, odds) for odds, f in zip(odds_ratios * 2, (0.1, 0.2, 0.3, 0.45))]
-            for listed in [hopes] if top > 1 else [[hope] for hope in hopes[1:3]]:
-                seen = releases.run(listed, epsilon, top, trials)
-                settings = StudySettings(relation, epsilon, top, "distance", threshold, "nothing")
-                wrong = [
+    for (study, odds_ratios), (relation, epsilon, top, threshold) in product(studies, SETTINGS):
+        releases = Releases(study, relation, threshold, pool, rng)
+        hopes = [Hope(f, odds_ratios[n % 2]) for n, f in enumerate((0.1, 0.2, 0.3, 0.45))]
+        for listed in [hopes] if top > 1 else [[hope] for hope in hopes[1:]]:
+            seen = releases.run(listed, epsilon, top, trials)
+            settings = StudySettings(relation, epsilon, top, "distance", threshold, "nothing")
+            forecasts = [
+                forecast_study(about, chosen, listed).hopes
+                for about, chosen in (
+                    (study, settings),
                     (replace(study, snps=4 * study.snps), settings),
                     (study, replace(settings, epsilon=1.25 * epsilon)),
-                ]
-                forecasts = [
-                    forecast_study(about, chosen, listed).hopes
-                    for about, chosen in [(study, settings), *wrong]
-                ]
-                chances = [[each.chance for each in made] for made in forecasts]
-                found += zip(seen, *chances, strict=True)
+                )
+            ]
+            chances = [[each.chance for each in made] for made in forecasts]
+            found += zip(seen, *chances, strict=True)
     return np.array(found)
 
 
 def check_against_simulation(studies, pool, trials):
     seen, right, *wrong = compare(studies, pool, trials).T
-    assert len(seen) >= 32
-    assert ((seen > 0.1) & (seen < 0.9)).sum() >= 12  # some of them could fail
+    assert len(seen) == 28
+    assert ((seen > 0.1) & (seen < 0.9)).sum() >= 10  # these could fail
     assert np.abs(right - seen).max() <= POINTS
     for perturbed in wrong:
         assert np.abs(perturbed - seen).max() > 2 * POINTS
@@ -265,7 +266,7 @@ def test_the_noise_of_a_forecast_is_that_of_the_release():
         named = tuple(study.snps.name[7 : 7 + many])
         estimate = estimate_study_cost(plan, Question(None, relation, named=named), study)
         drawn = [
-            draw_answer(estimate, study, np.arange(7, 7 + many))["noisy"][0] for _ in range(800)
+            draw_answer(estimate, study, np.arange(7, 7 + many))["noisy"][0] for _ in range(250)
         ]
         x, y = np.array(drawn, dtype=float).T * float(estimate.step)
         logs = np.log(x * (1000 - y) / (y * (1000 - x)))
@@ -273,7 +274,7 @@ def test_the_noise_of_a_forecast_is_that_of_the_release():
             relation, float(sum(estimate.epsilons)) * 2, many, "distance", 4, "counts", "0.5"
         )
         noise, _ = forecast._number_errors(REAL_STUDY, settings, Hope(0.3, chi2=36))
-        assert math.isclose(logs.std(), noise, rel_tol=0.12)
+        assert math.isclose(logs.std(), noise, rel_tol=0.2)
 
 
 @pytest.mark.parametrize("relation", gwas.STUDY_RELATIONS)
@@ -309,7 +310,7 @@ def test_advice_is_at_least_as_good_as_other_settings():
     advice = advise_study(study, hopes, {"genotype": LN3, "label-swap": LN3})
     assert [each.settings.relation for each in advice.forecasts] == ["genotype", "label-swap"]
     for made, least in zip(advice.forecasts, advice.smallest, strict=True):
-        for top, threshold, share in product((1, 2, 3), (4, 20), ("0.5", "0.8")):
+        for top, threshold, share in product((1, 2, 3), (4, 20), ("0.55", "0.8")):
             other = replace(
                 made.settings, top=top, threshold=Fraction(threshold), share=Fraction(share)
             )
