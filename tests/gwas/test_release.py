@@ -17,7 +17,8 @@ from whosin.errors import BudgetRefused, InvalidInput
 from whosin.gwas import association, attack, simulation
 from whosin.gwas import scores as gwas_scores
 from whosin.gwas.people import allele_counts
-from whosin.gwas.release import Question, publish_study, study_registration
+from whosin.gwas.question import Question
+from whosin.gwas.release import publish_study, study_registration
 
 PLAN = wi.calibrate(wi.Gamma(2), wi.families.FixedSize("0.5", "0.5"))
 

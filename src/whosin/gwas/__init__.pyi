@@ -18,10 +18,10 @@ from .people import StudyFilter as StudyFilter
 from .prospects import AlleleFrequencies as AlleleFrequencies
 from .prospects import Hope as Hope
 from .prospects import PublicStudy as PublicStudy
-from .release import Question as Question
-from .release import StudyCostEstimate as StudyCostEstimate
+from .question import Question as Question
+from .question import StudyCostEstimate as StudyCostEstimate
+from .question import estimate_study_cost as estimate_study_cost
 from .release import StudyRelease as StudyRelease
-from .release import estimate_study_cost as estimate_study_cost
 from .release import publish_study as publish_study
 from .scores import distance_scores as distance_scores
 from .simulation import Simulation as Simulation

@@ -34,6 +34,7 @@ from whosin import noise
 from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.exact import Array, read_ranged
 from whosin.gwas.association import check_relation, chi2_of_copies, imputed_sensitivity
+from whosin.gwas.linear import LINEAR_SCORE_UNITS, stratum_terms
 from whosin.gwas.people import (
     COPY_STEP,
     MIN_GROUP_SIZE,
@@ -400,7 +401,7 @@ def _none_below(margins: Array, cases: int, c: Fraction) -> bool:
     return True
 
 
-SNP_SCORE_KINDS = ("distance", "chi2")
+SNP_SCORE_KINDS = ("distance", "chi2", "linear")
 SCORE_STEP = Fraction(1, 256)
 """The grid of χ² as a score to choose by; finer than the published one, since it is never shown."""
 SELECTION_THRESHOLD = Fraction(4)
@@ -412,14 +413,18 @@ than a common one with a clear association, and chance decides."""
 def selection_scores(
     kind: str, table: Array, relation: str, threshold: object, sizes: tuple[int, int] | None = None
 ) -> Array:
-    """Scores of tables of so many cases and controls: "distance" to the threshold, or "chi2" on a
-    grid."""
+    """Scores of tables of so many cases and controls: "distance" to the threshold, "chi2" on a
+    grid, or "linear" without strata."""
     if kind not in SNP_SCORE_KINDS:
         raise UnknownName("score", str(kind), SNP_SCORE_KINDS)
     if kind == "distance":
         return distance_scores(table, threshold, relation, sizes)
     if sizes is None:
         sizes = int(table[:, :3].sum(axis=1).max()), int(table[:, 3:].sum(axis=1).max())
+    if kind == "linear":
+        threshold = read_threshold(threshold, sum(sizes))
+        terms = stratum_terms(table[None], np.array([sizes]), relation)
+        return terms.scores(threshold, sum(sizes))
     return noise.Grid(SCORE_STEP).units(imputed_chi2(table, *sizes, relation))
 
 
@@ -433,16 +438,18 @@ def imputed_chi2(table: Array, cases: int, controls: int, relation: str) -> Arra
 def score_sensitivity(kind: str, cases: int, controls: int, relation: str) -> int:
     """How far a neighbour moves a score. Floating point computes χ² to within 2N·2⁻⁴⁸; that much
     is added on both sides."""
-    if kind == "distance":
-        return 1
+    if kind != "chi2":
+        return 1 if kind == "distance" else LINEAR_SCORE_UNITS
     slack = Fraction(4 * (cases + controls), 2**48)
     change = imputed_sensitivity("allelic-chi2", cases, controls, relation) + slack
     return noise.Grid(SCORE_STEP).sensitivity(change)
 
 
 def score_step(kind: str) -> Fraction:
-    """What one unit of a score stands for, in its own unit: people, or χ²."""
-    return Fraction(1) if kind == "distance" else SCORE_STEP
+    """What one unit of a score stands for, in its own unit: changes, or χ²."""
+    return {"distance": Fraction(1), "linear": Fraction(1, LINEAR_SCORE_UNITS)}.get(
+        kind, SCORE_STEP
+    )
 
 
 def selection_scale(sensitivity: int, epsilon: Fraction, top: int) -> Fraction:

@@ -124,6 +124,37 @@ def open_genotypes(
     return *open_pgen(path, groups.people), groups
 
 
+@dataclass(frozen=True, eq=False)
+class GenotypeView:
+    """Genotypes of single people at some SNPs of a file; `names` are those SNPs."""
+
+    file: Bed | Pgen
+    names: Snps
+    places: Array
+
+    @property
+    def path(self) -> Path:
+        return self.file.path
+
+    @property
+    def snps(self) -> int:
+        return len(self.places)
+
+    def genotypes(self, snps: Array, people: Array | None = None) -> Array:
+        """Copies of A1 (SNPs × people, int8), −1 where missing."""
+        return self.file.genotypes(self.places[snps], people)
+
+
+def open_view(
+    path: str | Path, phenotypes: str | Path | None, filters: StudyFilter
+) -> tuple[GenotypeView, Groups]:
+    """The genotypes of a .bed or .pgen file at the SNPs that filters choose, without Y and MT."""
+    file, snps, groups = open_genotypes(path, phenotypes, keep=filters.keep)
+    chosen = np.flatnonzero(filters.chosen_snps(snps) & ~snps.on(HAPLOID_CHROMOSOMES))
+    names = snps if len(chosen) == len(snps) else snps.take(chosen)
+    return GenotypeView(file, names, chosen), groups
+
+
 def is_pgen(path: str | Path) -> bool:
     """Whether a study is PLINK 2's: by its ending, or because there is no other file."""
     if str(path).endswith((".pgen", ".pvar", ".pvar.zst", ".psam")):

@@ -317,11 +317,14 @@ EXCLUDED_STUDY_WORDS = ("size-known", "linked", "known", "uninformed", "family",
 """Options that a study does not take, since everyone knows how many cases there are."""
 
 
-def plan_study(target: Mapping[str, Any], adversary: Mapping[str, Any]) -> Plan:
-    """The plan: everyone knows how many cases there are."""
+def plan_study(
+    target: Mapping[str, Any], adversary: Mapping[str, Any], relation: str = "label-swap"
+) -> Plan:
+    """The plan: everyone knows how many cases there are, unless one label may change by itself."""
     from whosin.calibration import read_plan
 
-    return read_plan({**adversary, "size-known": True}, target)
+    known = {} if relation == "label" else {"size-known": True}
+    return read_plan({**adversary, **known}, target)
 
 
 def read_numbers(text: str, field: str) -> list[int]:
