@@ -49,6 +49,8 @@ from whosin.gwas.scores import (
 from whosin.validation import read_whole
 
 NUMBER_KINDS = ("counts", "chi2", "nothing")
+ONE_LABEL = "label"
+"""The relation for independent beliefs: one label changes, and the number of cases with it."""
 GOOD_CHANCE = 0.95
 MAX_HOPES = 100
 
@@ -64,6 +66,7 @@ class StudySettings:
         score, threshold: what they are chosen by; without a threshold the best one.
         numbers: what is published about them: "counts", "chi2" or "nothing".
         share: how much of ε pays for the choice; without it the best one.
+        none_score: the score of "none of them", where it competes.
     """
 
     relation: str
@@ -73,9 +76,15 @@ class StudySettings:
     threshold: Fraction | None = None
     numbers: str = "counts"
     share: Fraction | None = None
+    none_score: int | None = None
 
     def __post_init__(self) -> None:
-        check_relation(self.relation)
+        if self.relation != ONE_LABEL:
+            check_relation(self.relation)
+        elif (self.score, self.numbers) != ("linear", "nothing"):
+            message = "where one label changes, SNPs are chosen by linear scores, without numbers"
+            hint = "score linear, numbers nothing"
+            raise InvalidInput(message, field="relation", value=self.relation, hint=hint)
         if not 0 < self.epsilon < math.inf:
             raise invalid_value("epsilon", "above 0", self.epsilon)
         read_whole(self.top, "top", 1)
@@ -177,14 +186,17 @@ def _forecast(
     found = _hope_scores(study, kinds, *_score_key(settings), nodes)
     scored = dict(zip(kinds, found, strict=True))
     others = max(study.independent_snps - len(hopes), 0)
+    candidates = [scored[hope] for hope in hopes]
+    if settings.none_score is not None:
+        candidates.append(ScoreDistribution(np.array([settings.none_score]), np.ones(1)))
     scale = _noise_scale(study, settings)
-    chances = _chances(null, [scored[hope] for hope in hopes], scale, settings.top, others)
+    chances = _chances(null, candidates, scale, settings.top, others)
     return Forecast(
         study,
         settings,
         tuple(
             HopeForecast(hope, chance, *_number_errors(study, settings, hope))
-            for hope, chance in zip(hopes, chances, strict=True)
+            for hope, chance in zip(hopes, chances, strict=False)
         ),
     )
 
@@ -212,6 +224,7 @@ def compare_settings(
 
 THRESHOLD_STEPS = tuple(map(Fraction, (1, 2, 4, 6, 10, 15, 20, 30)))
 SHARE_STEPS = tuple(Fraction(n, 20) for n in range(2, 20))
+FEW_SHARES = tuple(map(Fraction, ("0.4", "0.55", "0.7", "0.85")))
 USUAL_SHARE = Fraction(7, 10)
 CLEAR_GAIN = 1.02
 """A threshold other than the usual one has to lower the χ² that is needed by 2%, or to tell 2% more
@@ -306,7 +319,8 @@ class Advice:
     """The best settings for stated hopes.
 
     Attributes:
-        forecasts: for each relation that was asked about, the one that tells most first.
+        forecasts: for each relation that was asked about, the one that tells most first; those
+            without the numbers that were asked for last.
         smallest: for each of them the smallest study of these proportions (to within 2%) in which
             every hope comes back in 95 of 100 releases, by the share of the advice; None where
             ten million people are not enough.
@@ -329,6 +343,7 @@ def advise_study(
 
     Args:
         epsilons: the relations that come into question, with what may be spent under each.
+        numbers: what else is to be published; nothing where one label changes.
         sizes: also look for the smallest study.
     """
     check_instance(study, PublicStudy, "study", "a PublicStudy")
@@ -337,11 +352,12 @@ def advise_study(
         raise InvalidInput("name at least one relation", field="relation")
     found = []
     for relation, epsilon in epsilons.items():
-        start = StudySettings(relation, float(epsilon), min(len(listed), study.snps), "distance",
-                              SELECTION_THRESHOLD, numbers, USUAL_SHARE)  # fmt: skip
+        about = ("linear", "nothing") if relation == ONE_LABEL else ("distance", numbers)
+        start = StudySettings(relation, float(epsilon), len(listed), about[0], SELECTION_THRESHOLD,
+                              about[1], USUAL_SHARE)  # fmt: skip
         best = _improve(study, start, listed)
         found.append((best, _smallest_study(best, listed) if sizes else None))
-    found.sort(key=lambda pair: -pair[0].information)
+    found.sort(key=lambda pair: (pair[0].settings.numbers != numbers, -pair[0].information))
     return Advice(*map(tuple, zip(*found, strict=True)))
 
 
@@ -362,12 +378,16 @@ def _improve(study: PublicStudy, start: StudySettings, hopes: Sequence[Hope]) ->
         good = (each.settings for each in tried if CLEAR_GAIN * each.information >= most)
         return replace(best, threshold=_usual_threshold(_score_key(each)[2] for each in good))
 
-    best = choose(choose_threshold(start), "score", SNP_SCORE_KINDS)
+    best = choose_threshold(start)
+    if start.relation != ONE_LABEL:
+        best = choose(best, "score", SNP_SCORE_KINDS)
     count = len(hopes)
-    tops = {max(1, count // 2), count, count + 1, 2 * count}
-    best = choose(best, "top", sorted(top for top in tops if top <= study.snps))
-    if start.numbers != "nothing":
-        best = choose_threshold(_surest(vary(best, "share", SHARE_STEPS)).settings)
+    tops = [top for top in sorted({max(1, count // 2), count, count + 1}) if top <= study.snps]
+    if start.numbers == "nothing":
+        return forecast_study(study, choose(best, "top", tops), hopes)
+    tried = [each for top in tops for each in vary(replace(best, top=top), "share", FEW_SHARES)]
+    best = max(tried, key=lambda each: each.information).settings
+    best = choose_threshold(_surest(vary(best, "share", SHARE_STEPS)).settings)
     return forecast_study(study, best, hopes)
 
 

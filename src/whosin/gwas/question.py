@@ -173,7 +173,8 @@ class StudyCostEstimate:
         asked, total = self.question, sum(self.epsilons)
         share = None if asked.numbers == "nothing" else self.epsilons[0] / total
         about = forecast_relation(asked), float(total), asked.size, asked.score
-        return StudySettings(*about, self.threshold, asked.numbers, share)
+        none_score = self.none_score if asked.none_of_them else None
+        return StudySettings(*about, self.threshold, asked.numbers, share, none_score)
 
     @property
     def public_study(self) -> PublicStudy:
@@ -305,9 +306,9 @@ def _check_plan(plan: Plan, relation: str) -> None:
 
 
 def forecast_relation(question: Question) -> str:
-    """The relation that the forecast judges a question by: a promise about single labels or about
-    strata counts like one about exchanges."""
-    return "label-swap" if question.relation in LINEAR_RELATIONS else question.relation
+    """The relation that the forecast judges a question by: strata are not known to it, and
+    exchanges inside them count like any exchange."""
+    return "label-swap" if question.relation == "stratum-swap" else question.relation
 
 
 def count_candidates(question: Question, snps: int) -> int:

@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from whosin.calibration import Plan
-from whosin.exact import format_decimals, format_figures, format_percent
+from whosin.exact import format_decimals, format_figures
 from whosin.gwas import p_values
 from whosin.gwas.forecast import (
     GOOD_CHANCE,
+    ONE_LABEL,
     Advice,
     Forecast,
     HopeForecast,
@@ -86,9 +86,20 @@ def advice_data(advice: Advice) -> dict[str, object]:
     return listed[0] | {"advice": listed}
 
 
-def describe_forecast(made: Forecast, plan: Plan) -> Document:
+def format_chance(chance: float) -> str:
+    """A chance in whole percent; a forecast knows no more digits."""
+    if chance > 0.99:
+        return "over 99%"
+    return "under 1%" if chance < 0.01 else f"{chance:.0%}"
+
+
+def _share_words(settings: StudySettings) -> str:
+    return f"{float(settings.share or 1):.0%}"
+
+
+def describe_forecast(made: Forecast) -> Document:
     """What comes back with these settings."""
-    lines = [_settings_sentence(made.study, made.settings, plan), _hope_table(made)]
+    lines = [_settings_sentence(made.study, made.settings), _hope_table(made)]
     weakest = weakest_chi2(made.study, made.settings)
     if math.isfinite(weakest):
         p = format_figures(float(p_values([weakest])[0]), 1)
@@ -101,14 +112,14 @@ def describe_forecast(made: Forecast, plan: Plan) -> Document:
     return Document("What comes back", (make_section("", *lines, note(CAVEATS)),))
 
 
-def _settings_sentence(study: PublicStudy, settings: StudySettings, plan: Plan) -> str:
+def _settings_sentence(study: PublicStudy, settings: StudySettings) -> str:
     people = f"{study.cases:,} cases and {study.controls:,} controls"
-    spent = f"ε = {format_decimals(plan.epsilon, 3, 'down')}"
+    spent = f"ε = {format_decimals(settings.epsilon, 3, 'down')}"
     how = f"chosen by {score_name(settings)}"
     if settings.numbers == "nothing":
         paid = f"with all of {spent}"
     else:
-        share = format_percent(float(settings.share or 1))
+        share = _share_words(settings)
         paid = f"with {share} of {spent}; the rest pays for {_paid_for(settings)}"
     return (
         f"The top {settings.top} of {study.snps:,} SNPs among {people}, {how} {paid}. "
@@ -128,7 +139,7 @@ def score_name(settings: StudySettings) -> str:
 def _hope_table(made: Forecast) -> Any:
     rows, noisy = [], made.settings.numbers != "nothing"
     for each in made.hopes:
-        row = [*_hope_words(each.hope), format_percent(each.chance)]
+        row = [*_hope_words(each.hope), format_chance(each.chance)]
         if noisy:
             row += [_format_error(each.noise), _format_error(each.sampling_error)]
         rows.append(row)
@@ -152,7 +163,7 @@ def _hope_words(hope: Hope) -> tuple[str, str]:
     return f"{size:g}", f"{hope.frequency:g}"
 
 
-def describe_advice(advice: Advice, plan: Plan) -> Document:
+def describe_advice(advice: Advice) -> Document:
     """The best settings for what is hoped for, relation by relation."""
     first = advice.forecasts[0]
     study = first.study
@@ -162,23 +173,30 @@ def describe_advice(advice: Advice, plan: Plan) -> Document:
         for size, share in [_hope_words(each.hope)]
     )
     people = f"{study.cases:,} cases, {study.controls:,} controls, {study.snps:,} SNPs"
-    about = f"Hoped for: {hopes}. {people}, ε = {format_decimals(plan.epsilon, 3, 'down')}."
-    heads = ("relation", "top", "chosen by", "for the choice", "comes back", "smallest study")
+    about = f"Hoped for: {hopes}. {people}."
+    heads = ("relation", "ε", "top", "by", "χ² from", "choice", "comes back", "smallest study")
     rows, noises = [], []
     for made, least in zip(advice.forecasts, advice.smallest, strict=True):
         rows.append([made.settings.relation, *_advice_cells(made), _smallest_words(least)])
         errors = [each.noise for each in made.hopes if each.noise is not None]
         if errors:
             noises.append(f"{made.settings.relation} ±{format_figures(max(errors), 2)}")
-    table = make_table(heads, rows, right=("top", "for the choice", "comes back"))
+    table = make_table(heads, rows, right=("ε", "top", "χ² from", "choice", "comes back"))
     lines: list[Any] = [about, table]
     if noises:
-        name = NUMBER_NAMES[first.settings.numbers]
+        kinds = {each.settings.numbers for each in advice.forecasts}
+        name = NUMBER_NAMES["counts" if "counts" in kinds else "chi2"]
         lines.append(f"Noise on {name}, at most: {', '.join(noises)}.")
     lines.append(
-        f"The smallest study has each of them back in {GOOD_CHANCE:.0%} of releases, cases and "
-        "controls in these proportions."
+        "The choice has that share of ε, and the numbers the rest. In the smallest study every "
+        f"hope comes back in {GOOD_CHANCE:.0%} of releases, cases and controls in these "
+        "proportions."
     )
+    if any(each.settings.relation == ONE_LABEL for each in advice.forecasts):
+        lines.append(
+            "The relation label (one label changes) is for people whose beliefs about participants "
+            "are independent; it promises nothing to whoever knows how many cases there are."
+        )
     if len(advice.forecasts) > 1:
         lines.append("Which relation is right depends on what is secret, not on what is cheap.")
     return Document("Advice", (make_section("", *lines, note(CAVEATS)),))
@@ -186,9 +204,12 @@ def describe_advice(advice: Advice, plan: Plan) -> Document:
 
 def _advice_cells(made: Forecast) -> list[str]:
     settings = made.settings
-    share = format_percent(float(settings.share or 1))
-    chances = list(dict.fromkeys(format_percent(each.chance) for each in made.hopes))
-    return [str(settings.top), score_name(settings), share, " ".join(chances)]
+    share = _share_words(settings)
+    chances = list(dict.fromkeys(format_chance(each.chance) for each in made.hopes))
+    spent = format_decimals(settings.epsilon, 3, "down")
+    threshold = "" if settings.score == "chi2" else f"{float(settings.threshold or 0):g}"
+    cells = [spent, str(settings.top), settings.score, threshold, share]
+    return [*cells, ", ".join(chances)]
 
 
 def _smallest_words(least: Forecast | None) -> str:
@@ -202,10 +223,11 @@ def describe_expectation(chosen: Sequence[Forecast], best: Sequence[Forecast]) -
     rows = [
         [
             *_hope_words(made.hopes[0].hope),
-            format_percent(made.chance),
-            format_percent(better.chance),
-            f"top {better.settings.top}, {score_name(better.settings)}, "
-            f"{format_percent(float(better.settings.share or 1))} of ε for the choice",
+            format_chance(made.chance),
+            format_chance(better.chance),
+            f"top {better.settings.top}, {better.settings.score}, "
+            f"χ² from {float(better.settings.threshold or 0):g}, "
+            f"{_share_words(better.settings)} of ε to choose",
         ]
         for made, better in zip(chosen, best, strict=True)
     ]
@@ -270,7 +292,7 @@ def describe_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> 
     threshold = 0.0 if experiment.threshold is None else float(experiment.threshold)
     score = "the best distance" if best else SCORE_NAMES[experiment.score].format(threshold)
     if experiment.numbers != "nothing":
-        spent = sorted({format_percent(each.share) for each in outcomes})
+        spent = sorted({f"{each.share:.0%}" for each in outcomes})
         score += f" with {' to '.join(dict.fromkeys((spent[0], spent[-1])))} of ε"
     about = (
         f"The share of the true top M that comes back, by {score}: {experiment.snps:,} SNPs, "

@@ -59,7 +59,8 @@ def forecast(
         str | None, typer.Option("--chi2", help="Or the χ² that the study itself shows: 36.")
     ] = None,
     relation: Annotated[
-        str | None, typer.Option(help="genotype or label-swap; with --advise by default both.")
+        str | None,
+        typer.Option(help="genotype, label-swap or label; with --advise by default all three."),
     ] = None,
     top: Annotated[
         int | None, typer.Option(help="How many SNPs are chosen; by default one for each hope.")
@@ -80,24 +81,25 @@ def forecast(
 ) -> None:
     """Say how probably a SNP comes back from a release. It reads no study and spends nothing."""
     from whosin.gwas.association import STUDY_RELATIONS
-    from whosin.gwas.forecast import StudySettings, advise_study, forecast_study
+    from whosin.gwas.forecast import ONE_LABEL, StudySettings, advise_study, forecast_study
     from whosin.report import gwas_forecast as words
 
-    plan = plan_study(target, adversary)
     hopes = _read_hopes(odds_ratio, chi2, frequency)
     study = _public_study(cases, controls, snps, frequencies, effective_snps)
     if advise:
         _refuse_settings({"--top": top, "--threshold": threshold, "--share": share})
-        relations = STUDY_RELATIONS if relation is None else (relation,)
-        advice = advise_study(study, hopes, dict.fromkeys(relations, plan.epsilon), numbers)
-        print_result(json, words.advice_data(advice), words.describe_advice, advice, plan)
+        relations = (*STUDY_RELATIONS, ONE_LABEL) if relation is None else (relation,)
+        epsilons = {each: plan_study(target, adversary, each).epsilon for each in relations}
+        advice = advise_study(study, hopes, epsilons, numbers)
+        print_result(json, words.advice_data(advice), words.describe_advice, advice)
         return
     if relation is None:
         raise InvalidInput(
             "the relation decides what is protected, and has no default",
             field="--relation",
-            hint="give --relation genotype or label-swap, or compare both with --advise",
+            hint="give --relation genotype or label-swap, or compare them with --advise",
         )
+    plan = plan_study(target, adversary, relation)
     settings = StudySettings(
         relation,
         plan.epsilon,
@@ -108,7 +110,7 @@ def forecast(
         _read_fraction(share, "--share"),
     )
     made = forecast_study(study, settings, hopes)
-    print_result(json, words.forecast_data(made), words.describe_forecast, made, plan)
+    print_result(json, words.forecast_data(made), words.describe_forecast, made)
 
 
 def _refuse_settings(given: Mapping[str, object]) -> None:
