@@ -28,7 +28,7 @@ from sqlalchemy.sql.elements import CompilerElement
 
 from whosin.ledger import encoding
 from whosin.ledger import entries as ledger_entries
-from whosin.ledger.entries import Entry, answers, datasets, entries
+from whosin.ledger.entries import Entry, EntryRow, answers, datasets, entries, read_entry
 
 _COLUMN_TYPES = {"alone": "integer", "epsilon": "bigint", "rho": "bigint", "delta": "bigint"}
 """The types of the arguments that are not text."""
@@ -337,10 +337,10 @@ class Transaction:
         self.time = results[first - 1][0][0] if self._server else None
         result, last, *rest = results[first:]
         self.row = ledger_entries.DatasetRow._make(result[0]) if result else None
-        self.last = [_read_entry(row) for row in last]
+        self.last = [read_entry(EntryRow._make(row)) for row in last]
         for request, debit, answer in zip(requests, rest[::2], rest[1::2], strict=True):
             if debit:
-                self.debits[request] = _read_entry(debit[0])
+                self.debits[request] = read_entry(EntryRow._make(debit[0]))
             if answer:
                 self.answers[request] = answer[0][0]
                 self.settles = True
@@ -399,10 +399,6 @@ class Transaction:
         if failed is not None:
             raise failed
         return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
-
-
-def _read_entry(row: Sequence[Any]) -> Entry:
-    return ledger_entries.read_entry(ledger_entries.EntryRow._make(row))
 
 
 @cache
