@@ -131,7 +131,7 @@ class LedgerFile:
             return  # half written, with the rest in its log, or damaged: opening it tells
         finally:
             base.close()
-        if tables and not tables & set(entries.metadata.tables):
+        if tables and not tables & entries.TABLE_COLUMNS.keys():
             message = f"{self.path.name} is a database of another program, not a ledger"
             raise InvalidInput(message, field="ledger", value=self.path.name)
 
