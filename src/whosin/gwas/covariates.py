@@ -21,7 +21,7 @@ from whosin.errors import InvalidInput, spell
 from whosin.exact import Array
 from whosin.gwas.bed import MISSING_GENOTYPE, Bed, Groups, sibling_path
 from whosin.gwas.linear import Design, LinearTerms, stratum_terms
-from whosin.gwas.people import Snps, person_names
+from whosin.gwas.people import PersonName, Snps, read_people
 from whosin.gwas.pgen import Pgen, pgen_siblings
 from whosin.gwas.study import (
     COUNT_TABLE_SUFFIXES,
@@ -105,7 +105,9 @@ def stratify_study(
     counted = groups.cases | groups.controls
     (places,) = np.nonzero(counted)
     people = pgen_siblings(path)[2] if is_pgen(path) else sibling_path(path, ".fam")
-    names = [name for name, own in zip(person_names(people), counted, strict=True) if own]
+    names = [
+        name for name, own in zip(read_people(people, phenotypes)[0], counted, strict=True) if own
+    ]
     strata = np.zeros(len(names), dtype=np.int64) if within is None else _read_strata(within, names)
     numbers = np.zeros((len(names), 0)) if covar is None else _read_covariates(covar, names)
     design = Design(groups.cases[counted], strata, span_columns(strata, numbers))
@@ -163,7 +165,7 @@ def _match_snps(wanted: Snps, listed: Snps) -> Array:
     return np.array(found, dtype=np.int64)
 
 
-def _read_strata(path: str | Path, names: list[tuple[str, str]]) -> Array:
+def _read_strata(path: str | Path, names: list[PersonName]) -> Array:
     file = read_path(path, "--within")
     words = [row[0] for row in _read_values(file, names, "--within")]
     kinds = sorted(set(words))
@@ -176,7 +178,7 @@ def _read_strata(path: str | Path, names: list[tuple[str, str]]) -> Array:
     return strata
 
 
-def _read_covariates(path: str | Path, names: list[tuple[str, str]]) -> Array:
+def _read_covariates(path: str | Path, names: list[PersonName]) -> Array:
     file = read_path(path, "--covar")
     rows = _read_values(file, names, "--covar")
     try:
@@ -190,7 +192,7 @@ def _read_covariates(path: str | Path, names: list[tuple[str, str]]) -> Array:
     return numbers
 
 
-def _read_values(file: Path, names: list[tuple[str, str]], field: str) -> list[list[str]]:
+def _read_values(file: Path, names: list[PersonName], field: str) -> list[list[str]]:
     """What a file says of each of these people; a missing value is refused."""
     rows = read_words(file, MAX_STUDY_BYTES)
     head = rows[0][0].upper().removeprefix("#") if rows else ""

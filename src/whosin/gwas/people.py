@@ -503,8 +503,3 @@ def check_progress(progress: object) -> Progress | None:
         accepted = "a function of two numbers, done and total"
         raise invalid_value("progress", accepted, type(progress).__name__)
     return progress
-
-
-def person_names(path: Path) -> list[tuple[str, str]]:
-    """Family and individual names of a .fam or .psam file, in its order."""
-    return [(row[0], row[1]) for row in _person_rows(path)]

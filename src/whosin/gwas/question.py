@@ -11,6 +11,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
+
+import numpy as np
 
 from whosin import noise
 from whosin.calibration import Plan
@@ -18,9 +21,10 @@ from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import rational, read_ranged
 from whosin.gwas.association import LINEAR_RELATIONS, check_relation, imputed_sensitivity
 from whosin.gwas.covariates import StratifiedStudy
-from whosin.gwas.forecast import PublicStudy, StudySettings, settle
+from whosin.gwas.forecast import StudySettings, settle
 from whosin.gwas.loci import Loci
 from whosin.gwas.people import COPY_STEP, check_instance
+from whosin.gwas.prospects import PublicStudy, null_tables
 from whosin.gwas.scores import (
     SELECTION_THRESHOLD,
     SNP_SCORE_KINDS,
@@ -28,6 +32,7 @@ from whosin.gwas.scores import (
     score_sensitivity,
     score_step,
     selection_scale,
+    selection_scores,
 )
 from whosin.gwas.study import Study
 from whosin.ledger import Cost, Spend, encoding
@@ -163,15 +168,46 @@ class StudyCostEstimate:
     lead_spread: Fraction = Fraction(0)
 
     @property
-    def candidates(self) -> int:
-        return self.snps if self.question.loci is None else len(self.question.loci)
+    def settings(self) -> StudySettings:
+        """What the forecast has to know of this release; the SNPs are chosen, not named."""
+        asked, total = self.question, sum(self.epsilons)
+        share = None if asked.numbers == "nothing" else self.epsilons[0] / total
+        about = forecast_relation(asked), float(total), asked.size, asked.score
+        none_score = self.none_score if asked.none_of_them else None
+        return StudySettings(*about, self.threshold, asked.numbers, share, none_score)
 
     @property
+    def public_study(self) -> PublicStudy:
+        return PublicStudy(self.cases, self.controls, self.snps, effective_snps=self.candidates)
+
+    @property
+    def candidates(self) -> int:
+        """How many SNPs or loci compete."""
+        return count_candidates(self.question, self.snps)
+
+    @cached_property
     def none_score(self) -> int:
-        """The score of "none of them": candidates that are not beyond the threshold have at most 0,
-        and noise lifts one of them above this in at most one of twenty releases."""
-        above = float(self.selection_spread) * math.log(NONE_CHANCE_DIVISOR * self.candidates)
-        return math.ceil(above)
+        """The score of "none of them": the least level that noise lifts one of all SNPs above in at
+        most one of twenty releases if none is associated. It follows from public facts: sizes, and
+        alleles of all frequencies from 5% to 50%."""
+        asked = self.question.relation
+        relation = "label-swap" if asked == "stratum-swap" else asked
+        table, weights = null_tables(PublicStudy(self.cases, self.controls, self.snps))
+        sizes = self.cases, self.controls
+        scores = selection_scores(self.question.score, table, relation, self.threshold, sizes)
+        scale = float(self.selection_spread)
+
+        def above(level: float) -> float:
+            lifted = np.exp(np.minimum(scores - level, 0) / scale)
+            return self.snps * float(weights @ lifted) * NONE_CHANCE_DIVISOR
+
+        low = high = float(scores.min())
+        while above(high) > 1:
+            low, high = high, high + scale * (1 + math.log(above(high)))
+        while high - low > 1:
+            middle = (low + high) / 2
+            low, high = (middle, high) if above(middle) > 1 else (low, middle)
+        return math.ceil(high)
 
     @property
     def selection_scale(self) -> float:
@@ -269,6 +305,17 @@ def _check_plan(plan: Plan, relation: str) -> None:
     raise InvalidInput(message, field="plan", value=plan.relation, hint=hint)
 
 
+def forecast_relation(question: Question) -> str:
+    """The relation that the forecast judges a question by: strata are not known to it, and
+    exchanges inside them count like any exchange."""
+    return "label-swap" if question.relation == "stratum-swap" else question.relation
+
+
+def count_candidates(question: Question, snps: int) -> int:
+    """How many SNPs or loci compete; loci that overlap for no more than there are SNPs."""
+    return snps if question.loci is None else min(len(question.loci), snps)
+
+
 def settle_question(question: Question, study: PublicStudy, epsilon: float) -> Question:
     """The question with the threshold and the share that the forecast finds best, where none is
     given."""
@@ -282,13 +329,9 @@ def settle_question(question: Question, study: PublicStudy, epsilon: float) -> Q
         name: None if value is None else rational(value, name)
         for name, value in (("threshold", question.threshold), ("share", question.share))
     }
-    # A promise about single labels or about strata is judged like one about exchanges.
-    relation = "label-swap" if question.relation in LINEAR_RELATIONS else question.relation
-    settings = StudySettings(
-        relation, epsilon, question.size, question.score, numbers=question.numbers, **given
-    )
-    if question.loci is not None:
-        study = replace(study, effective_snps=min(len(question.loci), study.snps))
+    about = forecast_relation(question), epsilon, question.size, question.score
+    settings = StudySettings(*about, numbers=question.numbers, **given)
+    study = replace(study, effective_snps=count_candidates(question, study.snps))
     found = settle(study, settings)
     share = None if question.numbers == "nothing" else found.share
     return replace(question, threshold=found.threshold, share=share)
