@@ -66,6 +66,26 @@ def test_count_writes_tables_and_pictures(inside, run, shown):
     assert "not for publication" in (inside / "m.svg").read_text()
 
 
+def test_public_lists_choose_people_and_snps(inside, run, shown):
+    """In every command; the QQ plot says that it is private, and GWAS-SSF comes with metadata."""
+    (inside / "snps").write_text("rs1 rs2 rs3\nrs499\n")
+    (inside / "people").write_text("".join(f"p{i} p{i}\n" for i in range(1, 601)))
+    lists = "--extract snps --keep people"
+    code, out, err = run(f"gwas count study {lists} --qq q.svg --json")
+    data = json.loads(out)
+    assert code == 0 and data["snps"] == 4 and data["cases"] + data["controls"] == 600
+    assert data["lambda"] > 0 and "private" in err
+    assert "private" in (inside / "q.svg").read_text()
+    made = shown(f"{RELEASE} {lists} --relation genotype --save t.ssf.tsv --json")
+    assert made["snps_in_study"] == 4 and {row["SNP"] for row in made["snps"]} < {
+        *("rs1", "rs2", "rs3", "rs499")
+    }
+    assert len((inside / "t.ssf.tsv").read_text().splitlines()) == 4
+    assert "noise" in (inside / "t.ssf.tsv-meta.yaml").read_text()
+    points = shown(f"gwas attack study {lists} --json")["points"]
+    assert {point["snps"] for point in points} == {4}
+
+
 @pytest.mark.parametrize("numbers", ["counts", "chi2", "nothing"])
 def test_release_writes_what_it_shows(inside, run, shown, numbers):
     swaps = f"{RELEASE} --relation label-swap"
@@ -241,6 +261,12 @@ CHANGES = f"{RELEASE} --relation genotype"
 WRONG_CALLS = {
     "gwas count nothing": "",
     "gwas count study --save x.pdf": "--save",
+    "gwas count study --qq x.pdf": "--qq",
+    "gwas count study --maf 0.01": "--maf",
+    "gwas count study --keep study.bim": "--keep",
+    "gwas attack study --extract study.fam": "--extract",
+    "gwas count study --split-par hg1": "--split-par",
+    f"{RELEASE} --relation genotype --numbers chi2 --save x.ssf.tsv": "--save",
     f"{RELEASE} --relation swap": "--relation",
     f"{CHANGES} --epsilon 1": "target",
     f"{CHANGES} --significance nan": "--significance",
