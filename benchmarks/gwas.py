@@ -8,12 +8,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 
 from measuring import HOME, Row
-from whosin.gwas import Simulation, allelic_chi2, distance_scores
+from whosin.gwas import STUDY_RELATIONS, Simulation, allelic_chi2
+from whosin.gwas.scores import selection_scores
 from whosin.gwas.simulation import Experiment, run_experiment
 
 PEOPLE = 5_000
@@ -46,7 +48,7 @@ def rows() -> Iterator[Row]:
             seconds,
             recorded,
         )
-    yield _scores()
+    yield from _scores()
     start = time.perf_counter()
     run_experiment(Experiment())
     took = time.perf_counter() - start
@@ -83,18 +85,22 @@ def _alternating(path: Path) -> tuple[float, float | None]:
     return best[0], best[1] if plink is not None else None
 
 
-def _scores() -> Row:
-    """10^6 scores, beside a loop over splits and changes for each SNP (timed on 200)."""
+def _scores() -> Iterator[Row]:
+    """10^6 scores of each kind; distances beside a loop over splits and changes for each SNP (timed
+    on 200)."""
     counts = Simulation(2_500, 2_500, 10**6, 10_000, seed=1).study().counts
-    start = time.process_time()
-    scores = distance_scores(counts, THRESHOLD)
-    took = time.process_time() - start
-    start = time.process_time()
-    assert [_loop(row) for row in counts[:200].tolist()] == scores[:200].tolist()
-    loop = (time.process_time() - start) * len(counts) / 200
-    return Row(
-        "10^6 distance scores (CPU)", took, "2 CPU s", took <= 2, "a loop, extrapolated", loop
-    )
+    for score, relation in product(("distance", "linear"), STUDY_RELATIONS):
+        start = time.process_time()
+        scores = selection_scores(score, counts, relation, THRESHOLD, (2_500, 2_500))
+        took = time.process_time() - start
+        about = f"10^6 {score} scores, {relation} (CPU)", took, "1 CPU s", took <= 1
+        if (score, relation) == ("distance", "genotype"):
+            start = time.process_time()
+            assert [_loop(row) for row in counts[:200].tolist()] == scores[:200].tolist()
+            loop = (time.process_time() - start) * len(counts) / 200
+            yield Row(*about, "a loop, extrapolated", loop)
+        else:
+            yield Row(*about)
 
 
 def _loop(row: list[int]) -> int:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 
 import numpy as np
 
@@ -184,7 +185,7 @@ class StudyCostEstimate:
         """How many SNPs or loci compete."""
         return count_candidates(self.question, self.snps)
 
-    @property
+    @cached_property
     def none_score(self) -> int:
         """The score of "none of them": the least level that noise lifts one of all SNPs above in at
         most one of twenty releases if none is associated. It follows from public facts: sizes, and

@@ -119,8 +119,8 @@ class StudyRelease:
         numbers: SNPs × 2 noisy copies of A1 among cases and controls (their sum is exact where
             labels are secret), or SNPs × 1 noisy χ².
         gap: how far the chosen SNP is ahead of the next, in units of the score; None if not asked.
-        factors: how many times larger the sampling variance of copies is, by the share of males.
         loci: the names of the chosen loci, if loci were asked for; without numbers no SNP is named.
+        factors: how many times larger the sampling variance of copies is, by the share of males.
         all_snps: every SNP of the study, public, for drawing.
         dataset: the study's name in the ledger.
         notes: what people should be told about the budget, in sentences.
@@ -135,8 +135,8 @@ class StudyRelease:
     request: str | None
     notes: tuple[str, ...] = ()
     gap: float | None = None
-    factors: Array | float = 1.0
     loci: tuple[str, ...] | None = None
+    factors: Array | float = 1.0
 
     def association(self) -> Association:
         """Frequencies, p-values and odds ratios that follow from released counts."""
@@ -219,7 +219,8 @@ def publish_study(
     gap = answer["gap"]
     ahead = None if gap is None else gap * float(score_step(question.score))
     loci = None if answer["loci"] is None else tuple(answer["loci"])
-    about = name, key, tuple(notes), ahead, np.array(answer["factors"], dtype=float), loci
+    factors = np.array(answer["factors"], dtype=float)
+    about = name, key, tuple(notes), ahead, loci, factors
     return StudyRelease(estimate, chosen, places, numbers, study.snps, *about)
 
 
@@ -348,26 +349,28 @@ def choose_snps(estimate: StudyCostEstimate, study: Study) -> tuple[Array, int |
 
 
 def score_study(estimate: StudyCostEstimate, study: Study) -> Array:
-    """The scores by which SNPs are chosen: linear ones within strata and beside covariates, if the
-    study has them.
+    """The scores of a study's SNPs, within strata and beside covariates if it has them.
 
-    Sampling makes the χ² of a SNP on X some factor larger: it is chosen by as many times the
-    threshold, or by a χ² that is so much smaller. Neither moves further than before: a distance to
-    any threshold moves by 1, and whole numbers that differ by at most k still do so after a
-    division and rounding down.
+    Sampling makes the χ² of a SNP on X larger by a factor (`Study.variance_factors`; linear scores
+    have σ from the genotypes themselves). It is chosen by as many times the threshold, or by a χ²
+    that is so much smaller. Neither moves further than before: a distance to any threshold moves by
+    1, and whole numbers that differ by at most k still do so after a division and rounding down.
     """
-    asked, sizes, table = estimate.question, (study.cases, study.controls), study.counts
+    asked = estimate.question
+    sizes = study.cases, study.controls
     if asked.score == "linear" and isinstance(study, StratifiedStudy):
         return study.terms(asked.relation).scores(estimate.threshold, sum(sizes))
-    values = selection_scores(asked.score, table, asked.relation, estimate.threshold, sizes)
+    given = asked.score, study.counts, asked.relation
+    values = selection_scores(*given, estimate.threshold, sizes)
     factors = study.variance_factors()
-    (wide,) = np.nonzero(factors != 1)
-    if asked.score == "linear" or not len(wide):  # its deviation is that of the genotypes
+    wide = np.flatnonzero(factors != 1)
+    if asked.score == "linear" or not len(wide):
         return values
     most = exact_fraction(float(factors[wide].max()))
     if asked.score == "distance":
         beyond = min(estimate.threshold * most, Fraction(2 * sum(sizes)))
-        values[wide] = selection_scores(asked.score, table[wide], asked.relation, beyond, sizes)
+        given = asked.score, study.counts[wide], asked.relation
+        values[wide] = selection_scores(*given, beyond, sizes)
     else:
         values[wide] = np.floor(values[wide] / float(most)).astype(values.dtype)
     return values
@@ -408,9 +411,7 @@ def _named_snps(question: Question, study: Study) -> Array:
     return np.array([indices[name] for name in question.named], dtype=np.int64)
 
 
-def _noisy_numbers(
-    estimate: StudyCostEstimate, table: Array, factors: Array | float = 1.0
-) -> list[list[int]]:
+def _noisy_numbers(estimate: StudyCostEstimate, table: Array, factors: Array) -> list[list[int]]:
     """The numbers of the chosen SNPs, in steps, with exact noise. A χ² is published over its
     factor, which is at least 1."""
     made = estimate.number_noise

@@ -401,7 +401,7 @@ def _group_words(estimate: StudyCostEstimate) -> str:
 def _missing_words(estimate: StudyCostEstimate) -> str:
     """How missing genotypes count, and what is public."""
     asked = estimate.question
-    counted = "one copy" if asked.relation == "genotype" else "as many copies as people have there"
+    counted = "one copy" if asked.relation == "genotype" else "the mean of their SNP"
     choice = "are left out of the choice" if asked.score == "distance" else f"count as {counted}"
     if asked.score == "linear" and asked.relation != "genotype":
         choice = "count as their fitted value"
