@@ -146,9 +146,9 @@ def draw_tables(rng, shares, sizes):
 class Releases:
     """Simulated releases: SNPs from a pool of drawn ones, hopes drawn anew for every release."""
 
-    def __init__(self, study, relation, threshold, pool, rng):
+    def __init__(self, study, score, relation, threshold, pool, rng):
         self.study, self.rng = study, rng
-        self.by = "distance", relation, threshold, (study.cases, study.controls)
+        self.by = score, relation, threshold, (study.cases, study.controls)
         p = rng.uniform(0.05, 0.5, pool)
         self.values, self.counts = np.unique(self.scores((p, p)), return_counts=True)
 
@@ -161,7 +161,7 @@ class Releases:
         """The share of releases in which each hope is back. The best of c SNPs with one score are
         found by their order statistics: exactly what noise on each of them would give."""
         sizes = self.study.cases, self.study.controls
-        scale = 2 * top * score_sensitivity("distance", *sizes, self.by[1]) / epsilon
+        scale = 2 * top * score_sensitivity(self.by[0], *sizes, self.by[1]) / epsilon
         others = self.rng.multinomial(
             self.study.snps - len(hopes), self.counts / self.counts.sum(), trials
         ).astype(float)
@@ -184,12 +184,13 @@ class Releases:
 SMALL = [(PublicStudy(150, 150, 200), (2.0, 2.5)), (PublicStudy(80, 240, 120), (2.2, 3.0))]
 LARGE = [(REAL_STUDY, (1.7, 2.0)), (PublicStudy(300, 900, 5_000), (1.8, 2.0))]
 SETTINGS = [
-    ("genotype", LN3, 1, 2),
-    ("genotype", 3.0, 3, 15),
-    ("label-swap", 1.8, 1, 15),
-    ("label-swap", 5.0, 3, 4),
+    ("genotype", LN3, 1, "distance", 2),
+    ("genotype", 3.0, 3, "distance", 15),
+    ("label-swap", 1.8, 1, "distance", 15),
+    ("label-swap", 5.0, 3, "distance", 4),
+    ("label", 1.5, 1, "linear", 4),
 ]
-"""Relation, ε, top, threshold."""
+"""Relation, ε, top, score, threshold."""
 
 
 def compare(studies, pool, trials):
@@ -197,12 +198,13 @@ def compare(studies, pool, trials):
     study with four times the SNPs, and with a quarter more ε."""
     rng = np.random.default_rng()
     found = []
-    for (study, odds_ratios), (relation, epsilon, top, threshold) in product(studies, SETTINGS):
-        releases = Releases(study, relation, threshold, pool, rng)
+    for (study, odds_ratios), setting in product(studies, SETTINGS):
+        relation, epsilon, top, score, threshold = setting
+        releases = Releases(study, score, relation, threshold, pool, rng)
         hopes = [Hope(f, odds_ratios[n % 2]) for n, f in enumerate((0.1, 0.2, 0.3, 0.45))]
         for listed in [hopes] if top > 1 else [[hope] for hope in hopes[1:]]:
             seen = releases.run(listed, epsilon, top, trials)
-            settings = StudySettings(relation, epsilon, top, "distance", threshold, "nothing")
+            settings = StudySettings(relation, epsilon, top, score, threshold, "nothing")
             forecasts = [
                 forecast_study(about, chosen, listed).hopes
                 for about, chosen in (
@@ -218,7 +220,7 @@ def compare(studies, pool, trials):
 
 def check_against_simulation(studies, pool, trials):
     seen, right, *wrong = compare(studies, pool, trials).T
-    assert len(seen) == 28
+    assert len(seen) == 34
     assert ((seen > 0.1) & (seen < 0.9)).sum() >= 10  # these could fail
     assert np.abs(right - seen).max() <= POINTS
     for perturbed in wrong:
