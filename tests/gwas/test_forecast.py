@@ -158,27 +158,39 @@ class Releases:
         return selection_scores(kind, table, relation, threshold, sizes)
 
     def run(self, hopes, epsilon, top, trials):
-        """The share of releases in which each hope is back. The best of c SNPs with one score are
-        found by their order statistics: exactly what noise on each of them would give."""
+        """The share of releases in which each hope is back."""
         sizes = self.study.cases, self.study.controls
         scale = 2 * top * score_sensitivity(self.by[0], *sizes, self.by[1]) / epsilon
-        others = self.rng.multinomial(
-            self.study.snps - len(hopes), self.counts / self.counts.sum(), trials
-        ).astype(float)
-        rank, best = np.ones_like(others), []
-        for place in range(top):
-            left = np.maximum(others - place, 1)
-            rank = np.where(others > place, rank * self.rng.random(rank.shape) ** (1 / left), 0)
-            noisy = self.values - scale * np.log1p(-rank)
-            best.append(np.where(others > place, noisy, -np.inf))
-        rivals = -np.sort(-np.concatenate(best, axis=1), axis=1)[:, :top]
-        noise = scale * self.rng.standard_exponential((trials, len(hopes)))
         shares = [hope.frequencies(self.study) for hope in hopes]
         drawn = [self.scores(tuple(np.full(trials, p) for p in pair)) for pair in shares]
-        hoped = np.stack(drawn, axis=1) + noise
-        everybody = np.concatenate([rivals, hoped], axis=1)
+        hoped = np.stack(drawn, axis=1)
+        hoped = hoped + scale * self.rng.standard_exponential(hoped.shape)
+        others = self.study.snps - len(hopes)
+        best = self.best_of_few if others <= len(self.values) else self.best_of_many
+        step = max(1, 1_000_000 // min(others, len(self.values)))
+        parts = [best(others, scale, top, min(step, trials - n)) for n in range(0, trials, step)]
+        everybody = np.concatenate([np.concatenate(parts), hoped], axis=1)
         ahead = (everybody[:, None, :] > hoped[:, :, None]).sum(axis=2)
         return (ahead < top).mean(axis=0)
+
+    def best_of_few(self, others, scale, top, trials):
+        """The `top` largest of all scores with noise."""
+        shares = self.counts / self.counts.sum()
+        noisy = self.rng.choice(self.values, (trials, others), p=shares).astype(float)
+        noisy += scale * self.rng.standard_exponential(noisy.shape)
+        return -np.partition(-noisy, top - 1, axis=1)[:, :top]
+
+    def best_of_many(self, others, scale, top, trials):
+        """The same by how many SNPs have each score, and the largest noise of so many."""
+        shares = self.counts / self.counts.sum()
+        many = self.rng.multinomial(others, shares, trials).astype(float)
+        rank, best = np.ones_like(many), []
+        for place in range(top):
+            left = np.maximum(many - place, 1)
+            rank = np.where(many > place, rank * self.rng.random(rank.shape) ** (1 / left), 0)
+            noisy = self.values - scale * np.log1p(-rank)
+            best.append(np.where(many > place, noisy, -np.inf))
+        return -np.partition(-np.concatenate(best, axis=1), top - 1, axis=1)[:, :top]
 
 
 SMALL = [(PublicStudy(150, 150, 200), (2.0, 2.5)), (PublicStudy(80, 240, 120), (2.2, 3.0))]
