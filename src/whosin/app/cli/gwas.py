@@ -379,16 +379,16 @@ def _write_release_files(made: StudyRelease, files: list[Path]) -> None:
 def _print_estimate(json: bool, estimate: StudyCostEstimate) -> None:
     """The card of a dry run, with the chance of some SNPs to come back where they are chosen."""
     from whosin.gwas.forecast import compare_settings
-    from whosin.report import gwas, gwas_forecast
+    from whosin.report import gwas, study_forecasts
 
     data, sections = _estimate_data(estimate), []
     if estimate.question.top is not None:
         pairs = compare_settings(estimate.public_study, estimate.settings)
         data["forecast"] = [
-            gwas_forecast.forecast_data(made) | {"best": gwas_forecast.forecast_data(best)}
+            study_forecasts.forecast_data(made) | {"best": study_forecasts.forecast_data(best)}
             for made, best in pairs
         ]
-        sections.append(gwas_forecast.describe_expectation(*zip(*pairs, strict=True)))
+        sections.append(study_forecasts.describe_expectation(*zip(*pairs, strict=True)))
     print_result(json, data, gwas.describe_estimate, estimate, *sections)
 
 
