@@ -280,7 +280,7 @@ _PREPARED_STATEMENTS: dict[str, CompilerElement] = {
     "change dataset": update(datasets)
     .where(datasets.c.name == _DATASET_PARAMETER)
     .values({name: bindparam(name) for name in _CHANGED_COLUMNS}),
-    # On a server the same is done by functions that check it (see `functions`).
+    # On a server the same is done by functions that check it.
     **{
         f"call {name}": select(getattr(func, f"whosin_{name}")(*map(bindparam, arguments)))
         for name, arguments in FUNCTION_ARGUMENTS.items()
