@@ -87,6 +87,12 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
+def pytest_unconfigure() -> None:
+    """What is frozen would never be freed, and DuckDB's binding would list it after the last line
+    of the run."""
+    gc.unfreeze()
+
+
 def pytest_configure(config: pytest.Config) -> None:
     soak = config.option.markexpr == "soak"
     settings.load_profile("fresh" if soak or chance.FRESH else "same")
