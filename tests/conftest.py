@@ -30,7 +30,7 @@ collect_ignore = ["data"]
 LONGEST = (
     "spark", "web/test_page.py", "web", "house/test_extras.py", "house/test_docs.py",
     "house/test_extending.py", "ledger/test_postgres.py", "audit/test_outputs.py",
-    "release/test_databases.py",
+    "release/test_databases.py", "rules/test_planning.py",
 )  # fmt: skip
 """What takes longest, or waits for servers meanwhile, and so begins first: small files fill the
 processes at the end."""

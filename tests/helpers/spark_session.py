@@ -19,7 +19,6 @@ QUICK_SETTINGS = {  # for many small queries
     "spark.sql.shuffle.partitions": "2",
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.driver.memory": "2g",
 }
 
