@@ -87,10 +87,11 @@ def browser() -> Iterator[Browser]:
         yield opened
 
 
-def pytest_unconfigure() -> None:
-    """What is frozen would never be freed, and DuckDB's binding would list it after the last line
-    of the run."""
-    gc.unfreeze()
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """What is frozen is never freed, and DuckDB's binding lists it when the process ends: below the
+    last line of a run in one process. Workers end before that line, and freeing takes them 3 s."""
+    if not hasattr(config, "workerinput"):
+        gc.unfreeze()
 
 
 def pytest_configure(config: pytest.Config) -> None:
