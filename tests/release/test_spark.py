@@ -126,7 +126,7 @@ def test_answers_before_noise_are_identical(
 ) -> None:
     ours, theirs = (people_table(rows_file, engine) for engine in (embedded, spark))
     every = "4000000" in request.node.name
-    asked, selects = (ALL, SELECTS) if every else (QUERIES[::4], SELECTS[::8])
+    asked, selects = (ALL, SELECTS) if every else (QUERIES[::3], SELECTS[::5])
     asked = [*asked, *(query for sql in selects for query in parse_queries(sql, ours))]
     answers = [(query, exact(query, ours), exact(query, theirs)) for query in asked]
     assert not [query for query, one, other in answers if one != other]
