@@ -582,3 +582,27 @@ def test_anything_at_all(fuzzed):
         case.validate_response(answer, checks=checks)
 
     send_all(3, check)
+
+
+def test_a_release_that_the_look_stops_is_refused_by_the_route_itself(tmp_path):
+    """Not by the page's script alone; a misspelt ward once spent the whole budget."""
+    hospital = served(tmp_path / "data")
+    wards = ["Surgery", "medicine", "maternity", "children"]
+    wrong = SCENARIO | {"domains": SCENARIO["domains"] | {"ward": wards}}
+    narrow = SCENARIO | {
+        "table": SCENARIO["table"] | {"max_rows_per_group": 1},
+        "domains": SCENARIO["domains"] | {"days": {"lower": 0, "upper": 2}},
+    }
+    with running(hospital) as url, program(url) as client:
+        message = problem(client.post("/api/release", json={"scenario": wrong}), 409, "preflight")
+        assert "nothing was spent" in message or "before anything was spent" in message
+        assert not (tmp_path / "data" / "ledger.db").exists()
+        seen = client.post("/api/preflight", json=narrow).json()
+        assert any("days" in line and "2" in line for line in seen["lines"]), "clamping"
+        assert any("max_rows_per_group" in line for line in seen["lines"]), "bounds"
+        agreed = client.post("/api/preflight", json=SCENARIO).json()["spends"]
+        other = SCENARIO | {"budget": {"share": "1/3"}}
+        given = {"scenario": other, "spends": agreed}
+        problem(client.post("/api/release", json=given), 409, "spends")
+        given = {"scenario": wrong, "preflight": False}
+        assert client.post("/api/release", json=given).status_code == 200

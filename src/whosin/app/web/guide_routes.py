@@ -37,7 +37,7 @@ from whosin.ledger.budget import Cost
 from whosin.release import DuckDB, Release
 from whosin.release.answer import read_releases
 from whosin.release.draft import UNIT_NAME_PATTERN, ColumnDraft, draft_columns, read_dictionary
-from whosin.release.inspection import CURATOR_NOTE, run_preflight
+from whosin.release.inspection import CURATOR_NOTE
 from whosin.release.table import dataset_name
 from whosin.report.card import budget_state_card, cost_words, plan_card
 from whosin.report.document import section_data
@@ -200,9 +200,7 @@ def look_before_release(settings: Settings, visitor: Visitor, body: ScenarioBody
     _require_curator(visitor)
     with scenarios.opened(settings, body, visitor) as (scenario, table):
         estimates = scenarios.estimates_for(scenario, table)
-        conditions = [query.where for query in scenario.queries if query.where is not None]
-        policies = scenario.contribution_policies(table)
-        found = run_preflight(table, list(dict.fromkeys(conditions)), policies)
+        found = scenario.run_preflight(table)
         return PreflightView(
             warning=CURATOR_NOTE,
             lines=describe_preflight(found),
