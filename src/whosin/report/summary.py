@@ -196,7 +196,8 @@ def _describe_for_everyone(
         ("what", f"{list_items([each.title for each in release])} ({numbers})"),
         ("by whom", join_said(about.controller, about.contact) or _unsaid("controller")),
         ("when", when),
-        ("about whom", join_said(about.population, about.period) or _unsaid("period")),
+        ("about whom", about.population or _unsaid("population")),
+        ("from when", about.period or _unsaid("period")),
         ("what for", about.purpose or ""),
         ("dataset", f"{release.budget_state.dataset}; request {release.request}"),
     ]
