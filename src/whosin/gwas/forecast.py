@@ -227,8 +227,8 @@ SHARE_STEPS = tuple(Fraction(n, 20) for n in range(2, 20))
 FEW_SHARES = tuple(map(Fraction, ("0.4", "0.55", "0.7", "0.85")))
 USUAL_SHARE = Fraction(7, 10)
 CLEAR_GAIN = 1.02
-"""A threshold other than the usual one has to lower the χ² that is needed by 2%, or to tell 2% more
-about hopes."""
+"""A threshold or a score other than the usual one has to lower the χ² that is needed by 2%, or to
+tell 2% more about hopes."""
 FLAT_INFORMATION = 0.9
 """Shares that tell almost as much as the best one: of these, the one with the largest chance."""
 
@@ -380,7 +380,10 @@ def _improve(study: PublicStudy, start: StudySettings, hopes: Sequence[Hope]) ->
 
     best = choose_threshold(start)
     if start.relation != ONE_LABEL:
-        best = choose(best, "score", SNP_SCORE_KINDS)
+        usual, *others = vary(best, "score", ["distance", *SNP_SCORE_KINDS])
+        most = max(others, key=lambda each: each.information)
+        if most.information > CLEAR_GAIN * usual.information:
+            best = most.settings
     count = len(hopes)
     tops = [top for top in sorted({max(1, count // 2), count, count + 1}) if top <= study.snps]
     if start.numbers == "nothing":

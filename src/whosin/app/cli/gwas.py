@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -286,6 +287,7 @@ def release(
 ) -> None:
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
     from whosin.gwas import StudyFilter, read_study
+    from whosin.gwas.association import LINEAR_RELATIONS, STUDY_RELATIONS
     from whosin.gwas.bed import study_prefix
     from whosin.gwas.covariates import stratify_study
     from whosin.gwas.loci import read_loci, window_loci
@@ -298,7 +300,8 @@ def release(
     _check_release_files(files, numbers, dry_run)
     if continues is not None:
         refuse_options({"--dataset": dataset}, "--continues")
-        dataset, amend = continues.removesuffix(f":{relation}"), True
+        relations = "|".join((*STUDY_RELATIONS, *LINEAR_RELATIONS))
+        dataset, amend = re.sub(f":({relations})$", "", continues), True
     plan = plan_study(target, adversary, relation)
     named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
     if (top is None) == (not named):
@@ -376,16 +379,16 @@ def _write_release_files(made: StudyRelease, files: list[Path]) -> None:
 def _print_estimate(json: bool, estimate: StudyCostEstimate) -> None:
     """The card of a dry run, with the chance of some SNPs to come back where they are chosen."""
     from whosin.gwas.forecast import compare_settings
-    from whosin.report import gwas, gwas_forecast
+    from whosin.report import gwas, study_forecasts
 
     data, sections = _estimate_data(estimate), []
     if estimate.question.top is not None:
         pairs = compare_settings(estimate.public_study, estimate.settings)
         data["forecast"] = [
-            gwas_forecast.forecast_data(made) | {"best": gwas_forecast.forecast_data(best)}
+            study_forecasts.forecast_data(made) | {"best": study_forecasts.forecast_data(best)}
             for made, best in pairs
         ]
-        sections.append(gwas_forecast.describe_expectation(*zip(*pairs, strict=True)))
+        sections.append(study_forecasts.describe_expectation(*zip(*pairs, strict=True)))
     print_result(json, data, gwas.describe_estimate, estimate, *sections)
 
 

@@ -82,7 +82,7 @@ def forecast(
     """Say how probably a SNP comes back from a release. It reads no study and spends nothing."""
     from whosin.gwas.association import STUDY_RELATIONS
     from whosin.gwas.forecast import ONE_LABEL, StudySettings, advise_study, forecast_study
-    from whosin.report import gwas_forecast as words
+    from whosin.report import study_forecasts as words
 
     hopes = _read_hopes(odds_ratio, chi2, frequency)
     study = _public_study(cases, controls, snps, frequencies, effective_snps)
@@ -202,7 +202,7 @@ def experiment(
     from whosin.gwas.prospects import AlleleFrequencies
     from whosin.gwas.simulation import Experiment, run_experiment
     from whosin.report import charts
-    from whosin.report import gwas_forecast as words
+    from whosin.report import study_forecasts as words
 
     charts.check_path(save)
     asked = Experiment(

@@ -31,9 +31,9 @@ from whosin.report.document import (
 from whosin.report.gwas import RELATION_NAMES, SCORE_NAMES, share_axis, size_axis
 
 CAVEATS = (
-    "The forecast knows public facts alone. It takes SNPs as independent: linked ones come back "
-    "as clumps, and compete as so many as there are clumps (--effective-snps). Strata, missing "
-    "genotypes and linkage in real studies brought it down by up to 25 points under label swaps."
+    "This knows public facts alone and takes SNPs as independent. Linked SNPs come back as clumps: "
+    "give the number of clumps as --effective-snps. On a real study under label swaps the hit came "
+    "back in up to 25 of 100 releases fewer than forecast."
 )
 NUMBER_NAMES = {"counts": "the log odds ratio", "chi2": "χ²"}
 
@@ -105,7 +105,7 @@ def describe_forecast(made: Forecast) -> Document:
         p = format_figures(float(p_values([weakest])[0]), 1)
         lines.append(
             f"SNPs whose χ² is {format_decimals(weakest, 0, 'up')} or more (p = {p}) come back in "
-            f"{GOOD_CHANCE:.0%} of releases, rarer ones from a larger χ² on."
+            f"{GOOD_CHANCE:.0%} of releases; that is a mean over rare and common alleles."
         )
     else:
         lines.append("No SNP, however strong, comes back in 95% of releases.")
@@ -122,13 +122,18 @@ def _settings_sentence(study: PublicStudy, settings: StudySettings) -> str:
         share = _share_words(settings)
         paid = f"with {share} of {spent}; the rest pays for {_paid_for(settings)}"
     return (
-        f"The top {settings.top} of {study.snps:,} SNPs among {people}, {how} {paid}. "
+        f"{_top_words(settings.top)} of {study.snps:,} SNPs among {people}, {how} {paid}. "
         f"Neighbouring studies: {RELATION_NAMES[settings.relation]}."
     )
 
 
+def _top_words(top: int) -> str:
+    return "The most associated" if top == 1 else f"The {top} most associated"
+
+
 def _paid_for(settings: StudySettings) -> str:
-    return "their allele counts" if settings.numbers == "counts" else "their χ²"
+    whose = "its" if settings.top == 1 else "their"
+    return f"{whose} allele counts" if settings.numbers == "counts" else f"{whose} χ²"
 
 
 def score_name(settings: StudySettings) -> str:
