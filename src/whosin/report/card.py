@@ -423,8 +423,12 @@ def describe_budget_state(budget_state: BudgetState) -> Document:
     return Document("", tuple(budget_state_card(budget_state)))
 
 
-def describe_people(people: PeopleBudget) -> TextSection:
-    """What datasets that may be about the same people allow together."""
+def describe_people(people: PeopleBudget, answers: str = "the answers so far") -> TextSection:
+    """What datasets that may be about the same people allow together.
+
+    Args:
+        answers: which answers are counted as spent.
+    """
     names = [each.dataset for each in people.states]
     listed = f"{', '.join(names[:-1])} and {names[-1]}"
     same = f"{listed} have the same privacy unit and columns."
@@ -433,7 +437,7 @@ def describe_people(people: PeopleBudget) -> TextSection:
         f"Of someone who is in all of them {what} allow ε = {format_figures(total, 6, 'up')}: "
         f"whoever was {prior} sure can become {format_percent(people.posterior(total), 'up')} sure."
         for what, total in (
-            ("the answers so far", people.epsilon),
+            (answers, people.epsilon),
             ("the whole budgets", people.budget_epsilon),
         )
         if math.isfinite(total)

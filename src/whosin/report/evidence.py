@@ -49,6 +49,7 @@ from whosin.scenario_model import AboutSection
 if TYPE_CHECKING:
     from whosin.release.scenario import Scenario
 
+PACK_FILES = ("evidence.json", "evidence.schema.json", "evidence.html", "registry.yaml")
 PACK_KEYS = ("controller", "contact", "period", "decided_by", "reasons")
 """What [about] has to say before a pack can be written."""
 REGISTRY_REPOSITORY = "opendp/deployments-registry-data"
@@ -192,6 +193,20 @@ def evidence_data(
             "entry": registry_entry(scenario, estimates, state, made, version),
         },
     }
+
+
+def pack_texts(data: Mapping[str, Any]) -> dict[str, str]:
+    """The files of a pack by their names, from `evidence_data`."""
+    from whosin.report.html import render_page
+
+    pinned = f"# {REGISTRY_REPOSITORY} {REGISTRY_SCHEMA} at {REGISTRY_COMMIT}\n"
+    texts = (
+        json.dumps(data, ensure_ascii=False, indent=2) + "\n",
+        json.dumps(evidence_schema(), ensure_ascii=False, indent=2) + "\n",
+        render_page(describe_evidence(data)),
+        pinned + yaml_text(data["registry"]["entry"]),
+    )
+    return dict(zip(PACK_FILES, texts, strict=True))
 
 
 def _ledger_data(state: BudgetState) -> dict[str, Any]:
