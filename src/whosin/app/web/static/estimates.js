@@ -46,7 +46,7 @@ export function tableEstimates({ tables = [], measured = [] }, open) {
 export function costLine(estimate) {
   const error = estimate.error === null ? [] : [", ", term("error", "expected error"), ` ± ${number(estimate.error, 3)}`];
   const within = estimate.within === null || estimate.within_words ? [] : [", ", term("within", "95% within"), ` ± ${atMost(estimate.within, 3)}`];
-  return [term("cost", "Costs"), ` ${estimate.cost}`, ...error, ...within, ". ", term("scale", sentence(estimate.noise).trim()), sentence(estimate.within_words), gain(estimate)];
+  return [term("cost", "Costs"), ` ${estimate.cost}`, ...error, ...within, ". ", term("scale", sentence(estimate.noise).trim()), estimate.noise.includes("95% within") ? "" : sentence(estimate.within_words), gain(estimate)];
 }
 
 // Whether the interval will be the whole declared range, whatever the size of a group.
@@ -58,15 +58,17 @@ export function expectations(estimate) {
   const by = sizes.map(([size, words]) => `${size} → ${words.replace("±", "± ")}`).join(", ");
   const counted = estimate.expected.some((each) => each.shown !== undefined) ? "people" : unit === "sum" ? "rows" : unit;
   const lines = [
-    by ? h("p", { class: "note" }, term("sizes", `By the ${counted} in a group`), `: ${by}.`) : null,
-    readable ? h("p", { class: "note" }, term("noisy", sentence(readable).trim())) : null,
+    by || readable
+      ? h("p", { class: "note" }, by ? [term("sizes", `By the ${counted} in a group`), `: ${by}. `] : null, readable ? term("noisy", sentence(readable).trim()) : null)
+      : null,
     saysNothing(estimate) ? h("p", { class: "caution" }, "The 95% interval would be the whole declared range: this answer would say nothing. Give it more of the budget, declare a narrower range, or leave it out.") : null,
   ];
   return lines.filter(Boolean);
 }
 
-// A change that was tried, in the words of this page.
-function suggestionWords({ change, query, before, after, about, delta, added_up: added, words }) {
+// A change that was tried, in the words of this page. `nameOf`: what it calls the question of a title.
+function suggestionWords({ change, query, before, after, about: titles, delta, added_up: added, words }, nameOf) {
+  const about = titles.map(nameOf);
   const within = (value) => `± ${atMost(value, 3)}`;
   const what = {
     "ask-once": `“${about[0]}” is inside “${about[1]}”: ask “${about[1]}” alone and add up its groups`,
@@ -75,14 +77,14 @@ function suggestionWords({ change, query, before, after, about, delta, added_up:
   }[change];
   if (!what) return words;
   const sums = added === undefined ? "" : `, and “${about[0]}”, added up, ${within(added)}`;
-  return `${what}: “${query}” ${within(after)} instead of ${within(before)}${sums}.`;
+  return `${what}: “${nameOf(query)}” ${within(after)} instead of ${within(before)}${sums}.`;
 }
 
 // `apply`: by kind of change, what it does to the form.
-export function suggestions(found, apply) {
+export function suggestions(found, apply, nameOf) {
   if (!found.length) return [];
   const line = (each) => {
-    const words = suggestionWords(each);
+    const words = suggestionWords(each, nameOf);
     return h("li", {}, h("span", {}, words), apply[each.change] ? h("button", { type: "button", "aria-label": `Apply: ${words}`, onclick: () => apply[each.change](each) }, "Apply") : null);
   };
   return [h("section", { class: "better", "aria-label": "What would make it better" }, h("h3", {}, term("within", "What would make it better")), h("ul", {}, found.map(line)))];

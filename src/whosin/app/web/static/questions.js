@@ -255,6 +255,13 @@ function inShort(query) {
   return parts.filter(Boolean).join(" · ");
 }
 
+// What this page calls a question that has no name of its own: by its column.
+const nameOf = (query) => query.name.trim() || [titleOf(query).replace(/ (of|by) a column$/, ""), KINDS[query.kind]?.column ? query.column : "", [...query.by].join(", ")].filter(Boolean).join(" · ");
+export const pageName = (batch, title) => {
+  const query = asked[questionTitled(batch, title)];
+  return query ? nameOf(query) : title;
+};
+
 // The question of this title in the newest estimate.
 export const questionTitled = (batch, title) => askable()[batch.estimates.findIndex((each) => each.title === title)];
 
@@ -267,7 +274,7 @@ function price(query, index) {
   return h(
     "section",
     { class: "price", "aria-label": `price of question ${index + 1}` },
-    h("h3", {}, query.name.trim() || titleOf(query)),
+    h("h3", {}, nameOf(query)),
     h("p", { class: "cost", id: `cost-${index}` }),
     h("div", { id: `estimate-${index}` }),
     h("div", { id: `cautions-${index}` }),
@@ -329,7 +336,7 @@ export function showEstimate(batch, apply = {}) {
     $(`cautions-${index}`).replaceChildren(
       ...(estimate?.cautions ?? []).filter((each) => each.about !== "delta").map((each) => h("p", { class: "caution" }, caution(each))),
     );
-    line.closest(".price").querySelector("h3").textContent = query.name.trim() || titleOf(query);
+    line.closest(".price").querySelector("h3").textContent = nameOf(query);
     $(`open-${index}`).textContent = lack === null ? "" : `Not finished: ${lack}.`;
     if (lack !== null) line.textContent = `Not finished, and not in the cost: ${lack}.`;
     else if (!estimate) line.textContent = "";
@@ -337,7 +344,7 @@ export function showEstimate(batch, apply = {}) {
       line.replaceChildren(...costLine(estimate));
     }
   }
-  $("better").replaceChildren(...suggestions(batch?.suggestions ?? [], apply));
+  $("better").replaceChildren(...suggestions(batch?.suggestions ?? [], apply, (title) => pageName(batch, title)));
   const open = asked.length - asking.length;
   const rest = open ? ` ${open === 1 ? "One question is" : `${open} questions are`} not finished, and not in this cost.` : "";
   if (!batch) {

@@ -8,7 +8,7 @@ import { beliefChart, ratesChart } from "./charts.js";
 import { columns, declaredColumns, domains, unitChosen, loadDomains, loadRelated, loadTable, problemOfTable, relatedKeys, restoreTable, tableKeys, tableState, unfinished, useTable } from "./data.js";
 import { $, allowed, ask, atMost, clearErrors, debounce, h, number, onFile, reasons, sections, showError } from "./dom.js";
 import { linkNumbers, term } from "./glossary.js";
-import { allFinished, askable, countAsked, loadQueries, queries, questionState, questionTitled, removeQuestion, renderQueries, restoreQuestions, showEstimate } from "./questions.js";
+import { allFinished, askable, countAsked, loadQueries, pageName, queries, questionState, questionTitled, removeQuestion, renderQueries, restoreQuestions, showEstimate } from "./questions.js";
 import { profileEditor } from "./profile.js";
 import { forget, restore, saveSoon, startState } from "./state.js";
 import { currentStep, go, refreshSteps, showStep, startSteps } from "./steps.js";
@@ -234,6 +234,7 @@ const CHANGES = {
   },
 };
 const apply = Object.fromEntries(Object.entries(CHANGES).map(([change, make]) => [change, (suggestion) => {
+  $("better").replaceChildren(); // they are about the questions as they were
   make(suggestion);
   $("price-title").focus();
 }]));
@@ -270,7 +271,7 @@ function showRelease() {
   $("together").replaceChildren(...(together.length ? [h("div", { class: "pending" }, h("p", {}, term("together", "What these datasets allow together")), ...together.map((line) => h("p", { class: "note" }, linkNumbers(line))))] : []));
   const empty = shows ? [] : (priced?.meaningless ?? []);
   $("empty").hidden = !empty.length;
-  $("empty-words").textContent = empty.length ? `${empty.map((title) => `“${title}”`).join(", ")}: the 95% interval would be the whole declared range. Nothing would be learned, and it is paid for all the same.` : "";
+  $("empty-words").textContent = empty.length ? `${empty.map((title) => `“${pageName(priced, title)}”`).join(", ")}: the 95% interval would be the whole declared range. Nothing would be learned, and it is paid for all the same.` : "";
   if (!empty.length) $("accept-empty").checked = false;
   $("go").disabled = !priced || !allFinished() || undecided() || Boolean(refused) || isEmpty();
   $("go").textContent = shows ? "Show the stored answers" : "Release";
