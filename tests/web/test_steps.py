@@ -368,7 +368,7 @@ def keep_papers(page: Page, folder: Path) -> None:
     missing = page.locator('[data-error="download"]')
     expect(missing).to_contain_text("“Who publishes”")
     go_to(page, "release")
-    page.get_by_text("Who answers for it, and why").click()
+    page.locator("#about-field > summary").click()
     for key in ("controller", "contact", "period", "decided_by", "reasons"):
         page.locator(f"#about-{key}").fill(f"said of {key}")
     go_to(page, "report")
@@ -522,7 +522,7 @@ def test_axe_reports_nothing(
         height = page.evaluate("() => document.documentElement.scrollHeight")
         assert size == "phone" or height < 1.2 * 860, f"{step} fits about a screen"
     go_to(page, "release")
-    page.get_by_text("Who answers for it, and why").click()
+    page.locator("#about-field > summary").click()
     check("about")
     edit(page, "ward")
     page.get_by_label("Choose age").check()

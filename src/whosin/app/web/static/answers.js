@@ -60,6 +60,12 @@ async function keep(path, body, name) {
   }
 }
 
+// What an answer is about that nobody gave a name.
+function unnamed({ title, question }) {
+  const { query, column, by = [], columns = [] } = question;
+  return title === query ? [column, ...[by].flat(), ...columns].filter(Boolean).join(", ") : "";
+}
+
 let opened = 0; // answers that the ledger opened: each has switches of its own
 
 // `body`: the release, for files of it; null for answers that the ledger opened.
@@ -78,7 +84,7 @@ function card(answer, index, body) {
     h(
       "header",
       {},
-      h("h3", {}, answer.title),
+      h("h3", {}, answer.title, " ", h("span", { class: "soft" }, unnamed(answer))),
       body && several ? button("All as Parquet", `Download ${answer.title} as Parquet`, `/api/release/parquet?answer=${index}`, `${plainName(answer.title)}.parquet`) : null,
       body && file ? button("Parquet", `Download ${file}`, `/api/release/file?answer=${index}`, file) : null,
       file || !body ? null : button(several ? "All as CSV" : "CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${index}`, `${plainName(answer.title)}.csv`),

@@ -362,7 +362,10 @@ function pending() {
 // The curator's look, the question, the release: nothing is paid before the answer is yes.
 async function releaseNow() {
   clearErrors("release");
-  if (!(await isReady())) return;
+  $("progress").textContent = "Seeing whether the price still holds …";
+  const ready = await isReady();
+  $("progress").textContent = "";
+  if (!ready) return;
   const fresh = $("again").checked && priced.stored;
   const body = { scenario: scenario(), ...(fresh ? { request: freshId() } : {}) };
   if (!priced.stored || fresh) {
