@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whosin.app.cli.options import (
+    Continues,
     Json,
+    NewPeople,
     ReportFile,
     Save,
     ScenarioFile,
@@ -28,9 +30,7 @@ from whosin.errors import (
     BudgetRefused,
     Interrupted,
     InvalidInput,
-    ScanFailed,
     UnknownName,
-    WhosinError,
 )
 from whosin.plain_files import require_new_file, write_file
 
@@ -54,16 +54,6 @@ Continued = Annotated[
 ]
 Amend = Annotated[
     bool, typer.Option("--amend", help="Go on with another file, other domains or bounds.")
-]
-Continues = Annotated[
-    str | None,
-    typer.Option(
-        "--continues",
-        help="The dataset whose people these are: next month, a correction. Its budget goes on.",
-    ),
-]
-NewPeople = Annotated[
-    bool, typer.Option("--new-people", help="Nobody is in a dataset with the same columns.")
 ]
 Again = Annotated[
     bool, typer.Option("--again", help="Ask anew what was asked before, and pay again.")
@@ -110,6 +100,13 @@ def release(
     check_answer_files(loaded, save)
     if continues is not None:
         loaded, amend = replace(loaded, dataset=continues), True
+        if loaded.read_budget_state(ledger) is None:
+            raise InvalidInput(
+                f"the ledger has no dataset {continues!r} that this could continue",
+                field="--continues",
+                value=continues,
+                hint="whosin ledger show names them; leave --continues out for the first release",
+            )
     choices = SessionChoices(request, amend, again, new_people)
     if again or not loaded.was_asked(ledger, request, amend=amend):
         prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
@@ -409,24 +406,10 @@ def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: boo
                 hint="ask less, or with a larger share; --yes releases it as it is",
             )
     if preflight:
-        from whosin.release.inspection import run_preflight
-
-        conditions = [query.where for query in scenario.queries if query.where is not None]
-        policies = scenario.contribution_policies(table)
         try:
-            found = run_preflight(
-                table, list(dict.fromkeys(conditions)), policies, scenario.queries
-            )
-        except WhosinError:
-            raise
+            found = scenario.run_preflight(table)
         except KeyboardInterrupt:
             raise Interrupted("interrupted: nothing was spent") from None
-        except Exception as error:  # of an engine, which may name rows
-            raise ScanFailed(
-                f"the engine failed ({type(error).__name__}) while it looked at the rows; nothing "
-                "was spent",
-                hint="see whether other programs can read the table",
-            ) from None
         for line in describe_preflight(found):
             print_warning(line)
         if found.stops:

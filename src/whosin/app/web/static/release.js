@@ -369,7 +369,9 @@ async function releaseNow() {
   const fresh = $("again").checked && priced.stored;
   const body = { scenario: scenario(), ...(fresh ? { request: freshId() } : {}) };
   if (!priced.stored || fresh) {
-    if (!(await looked(body.scenario))) return;
+    const { go: may, spends } = await looked(body.scenario);
+    if (!may) return;
+    Object.assign(body, { preflight: false }, spends ? { spends } : {}); // this page has looked, or was told not to
     const left = priced.remaining === null ? null : `Before it, ε = ${allowed(priced.remaining, 5)} is left for “${priced.dataset}”.`;
     const lines = [
       h("p", {}, h("strong", {}, `${priced.estimates.length === 1 ? "1 answer" : `${priced.estimates.length} answers`} will spend ${priced.total} of ε = ${number(priced.epsilon, 5)}, for good.`)),
@@ -383,10 +385,11 @@ async function releaseNow() {
   await release(body);
 }
 
-// Whether the release may go on: always where nobody may look, or where the look is skipped.
+// Whether the release may `go` on (always where nobody may look, or where the look is skipped), and
+// what the look says that it `spends`.
 async function looked(asking) {
   $("look-found").replaceChildren();
-  if (!curator || chosen("look") === "skip") return true;
+  if (!curator || chosen("look") === "skip") return { go: true };
   $("progress").textContent = "Looking at the rows, for your eyes only …";
   try {
     const found = await post("/api/preflight", asking);
@@ -396,10 +399,10 @@ async function looked(asking) {
         h("ul", {}, found.lines.map((line) => h("li", {}, line))),
         h("p", { class: "note" }, found.warning, found.stops ? " Correct the domains or the conditions, or skip the look if they are as they should be." : "")));
     }
-    return !found.stops;
+    return { go: !found.stops, spends: found.spends };
   } catch (error) {
     showError(inPageWords(error, askable()), "release");
-    return false;
+    return { go: false };
   } finally {
     $("progress").textContent = "";
   }
