@@ -363,7 +363,7 @@ def keep_papers(page: Page, folder: Path) -> None:
     """The officer's two pages, and a pack of evidence once it is known who answers for it."""
     pages = saved(page, "Officer’s two pages", folder).read_text(encoding="utf-8")
     whole = saved(page, "HTML report", folder).read_text(encoding="utf-8")
-    assert "Singling out" in pages and len(pages) < len(whole)
+    assert "singling out" in pages and len(pages) < len(whole)
     page.get_by_role("button", name="Evidence pack").click()
     missing = page.locator('[data-error="download"]')
     expect(missing).to_contain_text("“Who publishes”")

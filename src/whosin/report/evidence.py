@@ -40,6 +40,7 @@ from whosin.report.summary import (
     bound_replacement,
     join_said,
     list_priors,
+    name_question,
     parameter_facts,
     promise_sentence,
     unit_facts,
@@ -165,7 +166,7 @@ def evidence_data(
         "chosen_by_looking": list(scenario.looked_up),
         "questions": [
             {
-                "title": each.query.title,
+                "title": name_question(each.query.title, each.spend.what),
                 "noise": each.noise,
                 "cost": cost_data(each.spend.cost(plan.relation)),
             }
@@ -366,6 +367,7 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
                 make_table(("sure before", "at most afterwards"), rows, right=("sure before",)),
             )
         )
+    asked = [(each["title"], each["noise"]) for each in data["questions"]]
     risks = [(Strong(each["name"]), each["answer"], each["assumption"]) for each in data["risks"]]
     head = "There is no ledger yet: nothing has been released."
     if ledger is not None:
@@ -378,6 +380,7 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
             make_section(
                 "", note(data["notice"]), Paragraph((Strong(data["promise"]),)), list_facts(*about)
             ),
+            make_section("What is published", make_table(("question", "noise"), asked), level=2),
             make_section("Who may be looking, and how sure they can become", level=2),
             *actors,
             make_section("Risks", make_table(("risk", "at most", "that rests on"), risks), level=2),

@@ -374,7 +374,7 @@ async function releaseNow() {
     Object.assign(body, { preflight: false }, spends ? { spends } : {}); // this page has looked, or was told not to
     const left = priced.remaining === null ? null : `Before it, ε = ${allowed(priced.remaining, 5)} is left for “${priced.dataset}”.`;
     const lines = [
-      h("p", {}, h("strong", {}, `${priced.estimates.length === 1 ? "1 answer" : `${priced.estimates.length} answers`} will spend ${priced.total} of ε = ${number(priced.epsilon, 5)}, for good.`)),
+      h("p", {}, h("strong", {}, `${priced.estimates.length === 1 ? "1 answer" : `${priced.estimates.length} answers`} will spend ${priced.total} of ε = ${number(priced.epsilon, 4)}, for good.`)),
       left,
       priced.together.length ? priced.together.find((line) => line.includes("after this release")) : null,
       fresh ? "You have paid for these questions before. They are asked anew, and paid for again." : null,
@@ -550,7 +550,7 @@ export async function start(hello) {
   startSteps(status);
   const kinds = await get("/api/kinds");
   offerTargets(kinds);
-  startAbout(kinds.words.about, changed);
+  startAbout(kinds.words.about, saveSoon); // it changes no price
   accuracySoon = startAccuracy(() => ({ adversary: adversary(), target: target() }));
   for (const id of ["low", "high", ...SLIDERS]) {
     $(id).addEventListener("input", () => {
