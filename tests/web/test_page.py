@@ -148,6 +148,7 @@ def test_a_profile_is_edited_as_a_curve(hospital, opened, serving, album, tmp_pa
     expect(points.nth(2)).to_be_focused()
     expect(needs).to_contain_text("70.0% from 50.0%")
     expect(points.nth(2)).to_be_focused()  # also once the plan's own curve is there
+    page.locator("svg.profile").evaluate("(drawing) => drawing.scrollIntoView({block: 'center'})")
     box, place = page.locator("svg.profile").bounding_box(), points.nth(1).bounding_box()
     assert box is not None and place is not None
     page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)

@@ -474,6 +474,7 @@ def see_what_makes_it_better(page: Page) -> None:
     """Suggestions change the form, and an answer that would say nothing stops the release."""
     for kind in ("count", "histogram"):
         ask(page, kind)
+    page.locator("#query-1-column").select_option("ward")
     better = page.locator("#better")
     expect(better).to_contain_text("is inside “How many people · ward”")
     go_to(page, "price")
