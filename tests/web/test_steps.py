@@ -315,7 +315,7 @@ def test_the_same_again_shows_the_stored_answers(
     hospital: Settings, opened: Opened, serving: Serving, album: Path | None
 ) -> None:
     url = serving(hospital)
-    page = opened(url)
+    page = opened(url, quiet=False)  # a pack is refused on purpose
     load(page)
     go_to(page, "price")
     page.locator("#budget summary").click()
