@@ -73,7 +73,7 @@ def read_text(path: Path, what: str, most: int = MAX_DOCUMENT_BYTES) -> str:
 
 
 def read_words(path: Path, most: int = MAX_DOCUMENT_BYTES) -> list[list[str]]:
-    """The words, apart by spaces or tabs, of every line that is not empty. CSV is `csv_files`."""
+    """The words, apart by spaces or tabs, of lines that are not empty. CSV is for `read_csv`."""
     rows = [line.split() for line in read_text(path, path.name, most).splitlines() if line.strip()]
     if not rows:
         raise InvalidInput(f"{path.name} is empty", field=path.name)

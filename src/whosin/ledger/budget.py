@@ -286,7 +286,7 @@ class Budget:
     Attributes:
         epsilon: ε in all, by the pure reading.
         rho: ρ in all, by the concentrated reading; 0 without a δ.
-        delta: δ that single answers may use: a quarter of the total (see `composition`).
+        delta: δ that single answers may use: a quarter of the total.
         alone: the plan's promise does not add: one answer is all.
     """
 
@@ -383,8 +383,8 @@ class BudgetState(Displayed):
     def epsilon(self) -> float:
         """The ε of all answers together, rounded up: the better of the two readings.
 
-        It may be read at any time, also by someone who chose the time after seeing answers (see
-        `composition`).
+        It may be read at any time, also by someone who chose the time after seeing
+        answers.
         """
         return round_up(encoding.number_from_units(self._read[0]))
 

@@ -2,7 +2,7 @@
 
 Each source, or each set of tables that belong together, has a database of its own, which can reach
 nothing else (`confined`). A table larger than the memory limit spills to a folder of ours
-(`spilling`).
+(`SpillFolder`).
 """
 
 from __future__ import annotations
