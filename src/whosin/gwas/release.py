@@ -192,7 +192,7 @@ def publish_study(
     named = _named_snps(question, study)
     registration = study_registration(study, question.relation)
     asked_name = account_name(ledger, dataset, question.relation)
-    name = _paying_dataset(ledger, asked_name, registration, question.relation, amend)
+    name = paying_dataset(ledger, asked_name, registration, question.relation, amend)
     notes = [RELATIVES_WARNING] if study.related else []
     if name != asked_name:
         notes.append(
@@ -262,7 +262,7 @@ def _published_snps(study: Study, answer: dict[str, Any]) -> tuple[Snps, Array]:
     return chosen, places
 
 
-def _paying_dataset(
+def paying_dataset(
     ledger: Ledger, name: str, registration: Registration, relation: str, amend: bool
 ) -> str:
     """Whose budget pays: a study's own, or the one that these people's genomes have already."""

@@ -404,10 +404,20 @@ def _filter_snps(study: Study, filters: StudyFilter) -> Study:
     return replace(study.take(np.flatnonzero(chosen)), origin=study)
 
 
+def read_public_sizes(path: str | Path) -> tuple[int, int, int]:
+    """How many cases, controls and SNPs a study has, without counting any genotype."""
+    _, snps, groups = open_genotypes(path, None)
+    return *groups.sizes, int((~_haploid_snps(snps, groups.males is not None)).sum())
+
+
+def _haploid_snps(snps: Snps, males_known: bool) -> Array:
+    """SNPs that everybody has once, or males where nobody says who is one."""
+    gone = snps.on(HAPLOID_CHROMOSOMES)
+    return gone if males_known else gone | snps.on(X_CHROMOSOMES)
+
+
 def _keep_diploid(study: Study) -> Study:
-    gone = study.snps.on(HAPLOID_CHROMOSOMES)
-    if study.haploid is None:
-        gone |= study.snps.on(X_CHROMOSOMES)
+    gone = _haploid_snps(study.snps, study.haploid is not None)
     if not gone.any():
         return study
     kept = study.take(np.flatnonzero(~gone))

@@ -72,10 +72,15 @@ def _estimate_columns(release: StudyRelease) -> list[tuple[str, Array]]:
 
 
 def write_release(release: StudyRelease, path: Path) -> None:
+    write_file(path, release_text(release), "--save", private=True)
+
+
+def release_text(release: StudyRelease) -> str:
+    """The published SNPs as a table with tabs."""
     rows = release_rows(release)
     header = rows[0] if rows else PUBLIC_COLUMNS
     cells = [header, *([_plink_cell(value) for value in row.values()] for row in rows)]
-    write_file(path, "".join("\t".join(row) + "\n" for row in cells), "--save", private=True)
+    return "".join("\t".join(row) + "\n" for row in cells)
 
 
 def write_exact(study: Study, path: Path) -> None:
@@ -205,13 +210,46 @@ def _position_ticks(snps: Snps, starts: dict[str, int]) -> Any:
     """Where SNPs were looked at, one tick a cell of the picture. Positions are public."""
     import altair
 
-    offsets = np.array([starts[chromosome] for chromosome in snps.chromosome])
-    places = offsets + snps.position
-    cells = (places / max(places.max(), 1) * PLOT_CELLS[0]).astype(np.int64)
-    shown = places[np.unique(cells, return_index=True)[1]]
-    rows = [{"position": float(place), "height": 0.0} for place in shown]
+    rows = [{"position": place, "height": 0.0} for place in _shown_positions(snps, starts)]
     ticks = rows_chart(rows).mark_tick(color="#bbbbbb", size=6, thickness=1, orient="vertical")
     return ticks.encode(x=altair.X("position:Q"), y=altair.Y("height:Q"))
+
+
+def _shown_positions(snps: Snps, starts: dict[str, int]) -> list[float]:
+    places = _axis_positions(snps, starts)
+    cells = (places / max(places.max(initial=0), 1) * PLOT_CELLS[0]).astype(np.int64)
+    return [float(place) for place in places[np.unique(cells, return_index=True)[1]]]
+
+
+def _axis_positions(snps: Snps, starts: dict[str, int]) -> Array:
+    offsets = np.array([starts[chromosome] for chromosome in snps.chromosome], dtype=np.int64)
+    return offsets + snps.position
+
+
+def manhattan_data(release: StudyRelease) -> dict[str, Any]:
+    """What the Manhattan plot of a release shows, for a page to draw: chromosomes on one axis,
+    where SNPs were looked at, and the published ones. All of it is public."""
+    p, title = _released_p(release)
+    starts, ends = _chromosome_offsets(release.all_snps)
+    height = -np.log10(np.maximum(np.nan_to_num(p, nan=1.0), 1e-300))
+    places = _axis_positions(release.snps, starts).tolist()
+    points = zip(release.snps.name, places, height.tolist(), strict=True)
+    return {
+        "title": title,
+        "chromosomes": [(name, starts[name], ends[name]) for name in starts],
+        "looked_at": _shown_positions(release.all_snps, starts),
+        "points": [{"name": name, "position": x, "height": y} for name, x, y in points],
+        "line": -math.log10(GENOME_WIDE),
+    }
+
+
+def _released_p(release: StudyRelease) -> tuple[Array, str]:
+    """P of the published SNPs, 1 where no numbers are, and the title of their plot."""
+    rows = release_rows(release) if release.snps else []
+    p = np.array([float(row.get("P", 1.0)) for row in rows])
+    if rows and "P" not in rows[0]:
+        return p, "Chosen SNPs (no numbers are published)"
+    return p, "Released associations"
 
 
 def size_axis(field: str, title: str, sizes: set[int]) -> Any:
@@ -600,10 +638,7 @@ def describe_study_page(release: StudyRelease) -> Document:
     asked = release.estimate.question
     kind = "SNPs" if asked.loci is None else "loci"
     what = f"The {asked.top} most associated {kind}" if asked.top else f"{asked.size} SNPs"
-    genome, title = release.all_snps, "Released associations"
-    p = np.array([float(row.get("P", 1.0)) for row in rows])
-    if rows and "P" not in rows[0]:
-        title = "Chosen SNPs (no numbers are published)"
+    genome, (p, title) = release.all_snps, _released_p(release)
     charts: list[Any] = []
     if release.snps:
         charts.append(Chart(lambda: manhattan_plot(release.snps, p, title, genome, named=True)))

@@ -32,8 +32,8 @@ from whosin.report.gwas import RELATION_NAMES, SCORE_NAMES, share_axis, size_axi
 
 CAVEATS = (
     "This knows public facts alone and takes SNPs as independent. Linked SNPs come back as clumps: "
-    "give the number of clumps as --effective-snps. On a real study under label swaps the hit came "
-    "back in up to 25 of 100 releases fewer than forecast."
+    "give their number as effective SNPs. On a real study under label swaps the hit came back in "
+    "up to 25 of 100 releases fewer than forecast."
 )
 NUMBER_NAMES = {"counts": "the log odds ratio", "chi2": "χ²"}
 

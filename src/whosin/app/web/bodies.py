@@ -209,6 +209,57 @@ class ReleaseBody(Body):
     )
 
 
+class StudyBody(PlanBody):
+    """A promise about an association study, and how SNPs are chosen under it."""
+
+    relation: Short | None = Field(
+        default=None, description="Between which studies: genotype, label-swap or label"
+    )
+    top: int = Field(default=1, ge=1, le=1000, description="How many SNPs are chosen")
+    numbers: Short = Field(default="counts", description="counts, chi2 or nothing")
+    score: Short = Field(default="distance", description="distance, chi2 or linear")
+    threshold: Short | None = Field(
+        default=None, description="The χ² that the distance is measured from; else the best"
+    )
+    share: Short | None = Field(
+        default=None, description="How much of ε pays for the choice; else the best"
+    )
+
+
+class StudyForecastBody(StudyBody):
+    """The sizes of a study, or one of the served folder (for a curator), and what is hoped for."""
+
+    study: Short | None = Field(default=None, description="A PLINK study, instead of its sizes")
+    cases: int | None = Field(default=None, ge=2, le=10**7)
+    controls: int | None = Field(default=None, ge=2, le=10**7)
+    snps: int | None = Field(default=None, ge=1, le=10**8)
+    effective_snps: int | None = Field(
+        default=None, ge=1, le=10**8, description="How many independent ones they count for"
+    )
+    odds_ratio: Short = Field(description="Of a SNP that is hoped for; of several: 1.5,2")
+    frequency: Short = Field(default="0.3", description="Among controls; one, or one for each")
+
+
+class StudyReleaseBody(StudyBody):
+    """A study of the served folder, to be released; a retry under the same id does not pay."""
+
+    study: Short = Field(description="Its name: the files' without their endings")
+    none_of_them: bool = Field(default=False, description="With top = 1: no SNP may win")
+    request: str | None = Field(
+        default=None, pattern=REQUEST_PATTERN, description=f"An id of your own: {REQUEST_WORDS}"
+    )
+    spends: str | None = Field(
+        default=None,
+        max_length=400,
+        description="What was agreed to: `spends` of /api/study/estimate. A release that would "
+        "spend something else is refused",
+    )
+    continues: Short | None = Field(
+        default=None, description="The study of the ledger whose people these are"
+    )
+    new_people: bool = Field(default=False, description="Nobody is in another study: your word")
+
+
 PEOPLE_KEYS = ("continues", "new_people")
 """What is said of whose people they are; no keys of a scenario file."""
 
@@ -306,6 +357,7 @@ ACCEPTED_SHAPES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "string_type": lambda _: "a text",
     "string_too_long": lambda limits: f"a text of at most {limits['max_length']:,} letters",
     "string_pattern_mismatch": lambda limits: {REQUEST_PATTERN: REQUEST_WORDS}[limits["pattern"]],
+    "int_type": lambda _: "a whole number",
     "int_parsing": lambda _: "a whole number",
     "int_parsing_size": lambda _: "a whole number of reasonable size",
     "greater_than_equal": lambda limits: f"at least {limits['ge']}",

@@ -9,6 +9,7 @@ import re
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 from unicodedata import normalize
@@ -75,6 +76,41 @@ def find_table(folder: Path, name: str, seen: Seen = None) -> str:
     path = find_file(folder, name, seen=seen)
     check_content(path, path.name)
     return str(path)
+
+
+STUDY_ENDINGS = (
+    (".bed", ".bim", ".fam"),
+    (".pgen", ".pvar", ".psam"),
+    (".pgen", ".pvar.zst", ".psam"),
+)
+"""The files of a study: PLINK's, and PLINK 2's."""
+
+
+def list_studies(folder: Path) -> list[str]:
+    """The PLINK studies of the folder all of whose files are there, by name."""
+    suffixes = {f".{ending.rpartition('.')[2]}" for ending in chain(*STUDY_ENDINGS)}
+    there = {path.name for path in _list_files(folder, suffixes)}
+    found = {name.removesuffix(first) for name in there for first, *_ in STUDY_ENDINGS}
+    return sorted(
+        name
+        for name in found
+        if any(all(name + each in there for each in endings) for endings in STUDY_ENDINGS)
+    )
+
+
+def find_study(folder: Path, name: str) -> Path:
+    """A study of the folder, as `read_study` takes it."""
+    known = list_studies(folder)
+    if name in known:
+        return folder / name
+    if known:
+        raise UnknownName("study", name[:120], known)
+    raise InvalidInput(
+        "there is no PLINK study in the served folder",
+        field="study",
+        value=name[:120],
+        hint="bring its .bed, .bim and .fam there",
+    )
 
 
 def list_scenarios(folder: Path) -> list[Path]:

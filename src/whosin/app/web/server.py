@@ -32,6 +32,7 @@ from whosin.app.web import (
     guide_routes,
     ledger_routes,
     release_routes,
+    study_routes,
 )
 from whosin.app.web.access import LARGEST_BODY, Access, Settings, is_loopback
 from whosin.app.web.bodies import Refusal
@@ -330,6 +331,7 @@ ROUTE_GROUPS = (
     analysis_routes.rules_router,
     analysis_routes.notions_router,
     analysis_routes.distortion_router,
+    study_routes.study_router,
     ledger_routes.ledger_router,
 )
 

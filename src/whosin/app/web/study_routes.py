@@ -1,0 +1,456 @@
+"""Routes about association studies: a forecast, advice, and for curators a release."""
+
+from __future__ import annotations
+
+import re
+import uuid
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from fastapi import APIRouter, Request
+from pydantic import BaseModel
+
+from whosin.app.cli.options import EXCLUDED_STUDY_WORDS, plain_json, plan_study
+from whosin.app.web import folder, tasks
+from whosin.app.web.access import (
+    Settings,
+    Visitor,
+    has_ledger,
+    request_visitor,
+    server_settings,
+)
+from whosin.app.web.bodies import (
+    BoundedRoute,
+    RequestRefused,
+    StudyBody,
+    StudyForecastBody,
+    StudyReleaseBody,
+    log_line,
+)
+from whosin.calibration import Plan
+from whosin.errors import (
+    Crashed,
+    InvalidInput,
+    OutOfMemory,
+    ScanFailed,
+    TookTooLong,
+    UnknownName,
+    WhosinError,
+    at,
+    invalid_value,
+)
+from whosin.exact import rational
+from whosin.extras import is_installed
+from whosin.gwas import Study, read_study
+from whosin.gwas.association import LINEAR_RELATIONS, STUDY_RELATIONS
+from whosin.gwas.forecast import (
+    ONE_LABEL,
+    StudySettings,
+    advise_study,
+    compare_settings,
+    forecast_study,
+)
+from whosin.gwas.prospects import Hope, PublicStudy
+from whosin.gwas.question import Question, StudyCostEstimate, estimate_study_cost
+from whosin.gwas.release import (
+    RELATIVES_WARNING,
+    StudyRelease,
+    account_name,
+    paying_dataset,
+    publish_study,
+    study_registration,
+)
+from whosin.gwas.study import read_public_sizes
+from whosin.ledger import Ledger
+from whosin.ledger.registry import suspend_dataset
+from whosin.report import gwas, study_forecasts
+from whosin.report.card import budget_words, cost_words
+from whosin.report.document import (
+    Paragraph,
+    SectionData,
+    TextSection,
+    TextTable,
+    plain_words,
+    section_data,
+)
+from whosin.report.html import render_page
+
+study_router = APIRouter(tags=["studies"], route_class=BoundedRoute)
+PAGE_RELATIONS = (*STUDY_RELATIONS, ONE_LABEL)
+MAX_PAGE_HOPES = 10
+FIELD_NAMES = {
+    "cases in the study": "cases",
+    "controls in the study": "controls",
+    "effective SNPs": "effective_snps",
+    "odds ratio": "odds_ratio",
+    "hopes": "odds_ratio",
+    "epsilon": "target",
+    "epsilon of the plan": "target",
+    "plan": "target",
+    "dataset": "continues",
+}
+"""What the library calls fields of these requests."""
+
+
+class StudyNames(BaseModel):
+    """The PLINK studies of the served folder; for others than curators none."""
+
+    studies: list[str]
+
+
+class TextPart(BaseModel):
+    """A paragraph, or a table whose columns of numbers are named."""
+
+    text: str = ""
+    aside: bool = False
+    heads: list[str] = []
+    rows: list[list[str]] = []
+    right: list[str] = []
+
+
+class ForecastView(BaseModel):
+    """What comes back, in words and as `whosin gwas forecast --json` gives it."""
+
+    cases: int
+    controls: int
+    snps: int
+    parts: list[TextPart]
+    forecast: dict[str, Any]
+
+
+class StudyEstimate(BaseModel):
+    """What a release would spend; nothing was drawn. `lookalikes` are other studies of the ledger,
+    where a curator has to say whose people these are; `notes` are for the curator."""
+
+    dataset: str
+    spends: str
+    remaining: float | None
+    lookalikes: list[str]
+    notes: list[str]
+    card: list[SectionData]
+
+
+class StudyResult(BaseModel):
+    """What is published of a study. `picture` is its Manhattan plot, `table` the rows with tabs
+    between, and `report` one HTML file, where charts can be drawn."""
+
+    dataset: str
+    request: str
+    notes: list[str]
+    parts: list[TextPart]
+    picture: dict[str, Any]
+    card: list[SectionData]
+    table: str
+    report: str | None
+
+
+@study_router.get("/api/studies")
+@tasks.quick_route
+def list_studies(settings: Settings, visitor: Visitor) -> StudyNames:
+    """The studies that can be released from here."""
+    return StudyNames(studies=folder.list_studies(settings.folder) if visitor.curator else [])
+
+
+@study_router.post("/api/study/forecast")
+@tasks.quick_route
+def forecast_release(settings: Settings, visitor: Visitor, body: StudyForecastBody) -> ForecastView:
+    """The chance that a SNP comes back with these settings and with the best ones. It reads no
+    genotype and spends nothing."""
+    with _page_fields():
+        relation = _read_relation(body)
+        study, hopes = _public_study(settings, visitor, body), _read_hopes(body)
+        chosen = StudySettings(
+            relation,
+            _read_plan(body, relation).epsilon,
+            body.top,
+            body.score,
+            _read_fraction(body.threshold, "threshold"),
+            body.numbers,
+            _read_fraction(body.share, "share"),
+        )
+        made = forecast_study(study, chosen, hopes)
+        pairs = compare_settings(study, chosen, list(dict.fromkeys(hopes)))
+    expected = study_forecasts.describe_expectation(*zip(*pairs, strict=True))
+    (said,) = study_forecasts.describe_forecast(made).sections
+    best = [study_forecasts.forecast_data(better) for _, better in pairs]
+    return ForecastView(
+        **_size_keys(study),
+        parts=[*_text_parts([said])[:-1], *_text_parts([expected])],
+        forecast=plain_json(study_forecasts.forecast_data(made) | {"best": best}),
+    )
+
+
+@study_router.post("/api/study/advice")
+@tasks.quick_route
+def advise_release(settings: Settings, visitor: Visitor, body: StudyForecastBody) -> ForecastView:
+    """The best settings for what is hoped for, and the smallest study that brings it back in 95% of
+    releases; without a relation for all of them."""
+    with _page_fields():
+        relations = PAGE_RELATIONS if body.relation is None else (_read_relation(body),)
+        study, hopes = _public_study(settings, visitor, body), _read_hopes(body)
+        epsilons = {each: _read_plan(body, each).epsilon for each in relations}
+        advice = advise_study(study, hopes, epsilons, body.numbers)
+    return ForecastView(
+        **_size_keys(study),
+        parts=_text_parts(study_forecasts.describe_advice(advice).sections),
+        forecast=plain_json(study_forecasts.advice_data(advice)),
+    )
+
+
+@contextmanager
+def _page_fields() -> Iterator[None]:
+    """Errors of the library are about fields of these requests."""
+    try:
+        yield
+    except WhosinError as error:
+        for each in error.parts:
+            if not each.path and each.field in FIELD_NAMES:
+                each.path = FIELD_NAMES[each.field]
+        raise
+
+
+def _read_relation(body: StudyBody) -> str:
+    if body.relation is None:
+        raise InvalidInput(
+            "the relation decides what is protected, and has no default",
+            field="relation",
+            hint=f"choose one of {', '.join(PAGE_RELATIONS)}",
+        )
+    if body.relation not in PAGE_RELATIONS:
+        raise UnknownName("relation", body.relation, PAGE_RELATIONS)
+    return body.relation
+
+
+def _read_plan(body: StudyBody, relation: str) -> Plan:
+    """The plan, whose adversary knows the sizes of both groups unless one label may change."""
+    written = {"adversary": body.adversary.written, "target": body.target.written}
+    for section, keys in written.items():
+        for word in keys:
+            if word in EXCLUDED_STUDY_WORDS:
+                with at(f"{section}.{word}"):
+                    message = f"a promise about a study has no {word}"
+                    raise InvalidInput(message, field=word, hint="leave it out")
+    return plan_study(written["target"], written["adversary"], relation)
+
+
+def _public_study(settings: Settings, visitor: Visitor, body: StudyForecastBody) -> PublicStudy:
+    """The sizes that were given, or those of a study of the folder."""
+    sizes = {name: getattr(body, name) for name in ("cases", "controls", "snps")}
+    if body.study is not None:
+        _require_curator(visitor)
+        cases, controls, snps = read_public_sizes(folder.find_study(settings.folder, body.study))
+        if body.relation == ONE_LABEL:  # the number of cases is secret
+            cases, controls = (cases + controls) // 2, -(-(cases + controls) // 2)
+        sizes = {"cases": cases, "controls": controls, "snps": snps}
+    for name, size in sizes.items():
+        if size is None:
+            raise InvalidInput(f"{name} is missing", field=name, hint="say how many there are")
+    return PublicStudy(**sizes, effective_snps=body.effective_snps)
+
+
+def _size_keys(study: PublicStudy) -> dict[str, int]:
+    return {"cases": study.cases, "controls": study.controls, "snps": study.snps}
+
+
+def _read_hopes(body: StudyForecastBody) -> list[Hope]:
+    """One hope for each odds ratio, with its frequency."""
+    ratios, shares = (
+        [part.strip() for part in text.split(",") if part.strip()]
+        for text in (body.odds_ratio, body.frequency)
+    )
+    if not 1 <= len(ratios) <= MAX_PAGE_HOPES:
+        accepted = f"one number, or up to {MAX_PAGE_HOPES} with commas between them"
+        raise invalid_value("odds_ratio", accepted, body.odds_ratio)
+    if len(shares) == 1:
+        shares *= len(ratios)
+    if len(shares) != len(ratios):
+        accepted = f"one number, or one for each odds ratio ({len(ratios)})"
+        raise invalid_value("frequency", accepted, body.frequency)
+    pairs = zip(ratios, shares, strict=True)
+    return [Hope(share, odds_ratio=ratio) for ratio, share in pairs]  # type: ignore[arg-type]
+
+
+def _read_fraction(text: str | None, field: str) -> Fraction | None:
+    return None if text is None else rational(text, field)
+
+
+def _text_parts(sections: Sequence[TextSection]) -> list[TextPart]:
+    """Paragraphs and tables, one after the other."""
+    found = []
+    for part in (part for section in sections for part in section.parts):
+        if isinstance(part, Paragraph):
+            found.append(TextPart(text=plain_words(part.text), aside=part.tone == "soft"))
+        elif isinstance(part, TextTable):
+            rows = [[plain_words(cell) for cell in row] for row in part.rows]
+            heads = list(part.columns)
+            found.append(TextPart(heads=heads, rows=rows, right=sorted(part.right)))
+    return found
+
+
+# Releases. A study is one of the folder's, the ledger is the server's, and the study is named after
+# its files, so that nobody gets a second budget by another name. No file is written here.
+
+
+def _require_curator(visitor: Visitor) -> None:
+    if not visitor.curator:
+        raise RequestRefused(
+            403, "only a curator reads or releases a study", "study", "give its sizes instead"
+        )
+
+
+@study_router.post("/api/study/estimate")
+@tasks.scan_route
+def estimate_release(settings: Settings, visitor: Visitor, body: StudyReleaseBody) -> StudyEstimate:
+    """What a release of a study would publish and spend; nothing is drawn."""
+    study, estimate, name = _open_release(settings, visitor, body)
+    relation = estimate.question.relation
+    registration = study_registration(study, relation)
+    notes, remaining, lookalikes = [RELATIVES_WARNING] if study.related else [], None, []
+    asked = f"{name}:{relation}"
+    if has_ledger(settings):
+        with visitor.ledger(settings, create=False) as ledger, _page_fields():
+            account_name(ledger, name, relation)
+            pays = paying_dataset(ledger, asked, registration, relation, bool(body.continues))
+            if pays != asked:
+                notes.append(f"These people are those of {pays!r}, and its budget pays.")
+            if pays in ledger.datasets():
+                remaining = ledger.budget_state(pays).spendable
+            else:
+                same = ledger.copies(pays, registration)
+                lookalikes = same or ledger.lookalikes(pays, registration)
+            asked = pays
+    return StudyEstimate(
+        dataset=asked,
+        spends=_spending_words(estimate, asked),
+        remaining=remaining,
+        lookalikes=lookalikes,
+        notes=notes,
+        card=section_data(gwas.estimate_card(estimate)),
+    )
+
+
+def _spending_words(estimate: StudyCostEstimate, dataset: str) -> str:
+    cost = cost_words(estimate.spend().cost(estimate.plan.relation))
+    return f"This will spend {cost} of {budget_words(estimate.plan)} for {dataset}."
+
+
+def _open_release(
+    settings: Settings, visitor: Visitor, body: StudyReleaseBody
+) -> tuple[Study, StudyCostEstimate, str]:
+    """The counted study, the cost of what is asked of it, and its name in the ledger."""
+    _require_curator(visitor)
+    path = folder.find_study(settings.folder, body.study)
+    _refuse_own_ledger(settings, path)
+    with _page_fields():
+        relation = _read_relation(body)
+        asked = Question(
+            body.top,
+            relation,
+            body.score,
+            body.numbers,
+            _read_fraction(body.threshold, "threshold"),
+            _read_fraction(body.share, "share"),
+            none_of_them=body.none_of_them,
+        )
+        plan = _read_plan(body, relation)
+        study = read_study(path, processes=1)
+        return study, estimate_study_cost(plan, asked, study), _study_name(body)
+
+
+def _refuse_own_ledger(settings: Settings, path: Path) -> None:
+    """A study whose budget is in a ledger of its own gets no second one here."""
+    own = path.with_name(f"{path.name}.ledger")
+    if own.exists() and (
+        "://" in settings.ledger or own.resolve() != Path(settings.ledger).resolve()
+    ):
+        raise RequestRefused(
+            409,
+            f"the budget of {path.name} is in {own.name}, not in this server's ledger",
+            "study",
+            f"go on with whosin gwas release, or serve with --ledger {own.name}",
+        )
+
+
+def _study_name(body: StudyReleaseBody) -> str:
+    relations = "|".join((*STUDY_RELATIONS, *LINEAR_RELATIONS))
+    return re.sub(f":({relations})$", "", body.continues) if body.continues else body.study
+
+
+@study_router.post("/api/study/release")
+def release_study(request: Request, body: StudyReleaseBody) -> StudyResult:
+    """Publish the most associated SNPs of a study, under the rules of `whosin gwas release`:
+    debited first, stored, then shown. Retry under the same id."""
+    settings, visitor = server_settings(request), request_visitor(request)
+    _require_curator(visitor)
+    body = body.model_copy(update={"request": body.request or uuid.uuid4().hex})
+    try:
+        return tasks.run_scan(request, run_study_release, settings, body, visitor)  # type: ignore[no-any-return]
+    except (Crashed, OutOfMemory, TookTooLong) as error:
+        words = tasks.server_work(request).always(suspend_study, settings, body)
+        if words is None:
+            raise
+        log_line(f"study {body.study!r} is suspended: {error}")
+    raise ScanFailed(words)
+
+
+def suspend_study(settings: Settings, body: StudyReleaseBody) -> str | None:
+    """The task: suspend a study whose process was stopped or crashed after its debit, as other
+    datasets are."""
+    request = str(body.request)
+    if not has_ledger(settings):
+        return None
+    with Ledger(settings.ledger, create=False) as ledger:
+        for name in ledger.datasets():
+            if request in ledger.unanswered(name, request):
+                return str(suspend_dataset(ledger, name, request, request))
+    return None
+
+
+def run_study_release(settings: Settings, body: StudyReleaseBody, visitor: Visitor) -> StudyResult:
+    """Run a release in its task, and return what the page shows."""
+    study, estimate, name = _open_release(settings, visitor, body)
+    asked = estimate.question
+    with visitor.ledger(settings) as ledger, warnings.catch_warnings(), _page_fields():
+        warnings.simplefilter("ignore", UserWarning)  # the notes say it
+        _check_account(settings, ledger, body, name)
+        registration = study_registration(study, asked.relation)
+        account = account_name(ledger, name, asked.relation)
+        pays = paying_dataset(ledger, account, registration, asked.relation, bool(body.continues))
+        if body.spends not in (None, now := _spending_words(estimate, pays)):
+            raise RequestRefused(409, "this would spend something else", "spends", now)
+        said = {"amend": body.continues is not None, "new_people": body.new_people}
+        made = publish_study(study, estimate.plan, asked, ledger, name, body.request, **said)
+    return _result_view(made)
+
+
+def _check_account(settings: Settings, ledger: Ledger, body: StudyReleaseBody, name: str) -> None:
+    """What the ledger has to know of a study before it is asked."""
+    known = [each for each in ledger.datasets() if each.startswith(f"{name}:")]
+    if body.continues and not known:
+        raise RequestRefused(409, f"the ledger has no study {body.continues!r}", "continues")
+    if not known and not settings.register:
+        raise RequestRefused(
+            409,
+            f"study {name!r} has no budget here, and this server opens none",
+            "study",
+            "its curator opens one with whosin gwas release --ledger",
+        )
+
+
+def _result_view(made: StudyRelease) -> StudyResult:
+    *card, said = gwas.describe_study_release(made).sections
+    charts = is_installed("charts")
+    return StudyResult(
+        dataset=made.dataset,
+        request=str(made.request),
+        notes=list(made.notes),
+        parts=_text_parts([said]),
+        picture=plain_json(gwas.manhattan_data(made)),
+        card=section_data(card),
+        table=gwas.release_text(made),
+        report=render_page(gwas.describe_study_page(made)) if charts else None,
+    )
