@@ -112,6 +112,23 @@ def describe_forecast(made: Forecast) -> Document:
     return Document("What comes back", (make_section("", *lines, note(CAVEATS)),))
 
 
+def summarise_expectation(made: Forecast, best: Sequence[Forecast]) -> str:
+    """The forecast in one sentence; `best` are those of the best settings, for each hope alone."""
+    if len(made.hopes) > 1:
+        return f"Of these {len(made.hopes)} SNPs {format_chance(made.chance)} come back on average."
+    better = f"with the best settings in {format_chance(best[0].chance)}"
+    return f"The SNP comes back in {format_chance(made.chance)} of releases, {better}."
+
+
+def summarise_advice(advice: Advice) -> str:
+    """The smallest studies in one sentence."""
+    found = [
+        f"{_smallest_words(least)} ({made.settings.relation})"
+        for made, least in zip(advice.forecasts, advice.smallest, strict=True)
+    ]
+    return f"The smallest study for {GOOD_CHANCE:.0%}, cases + controls: {', '.join(found)}."
+
+
 def _settings_sentence(study: PublicStudy, settings: StudySettings) -> str:
     people = f"{study.cases:,} cases and {study.controls:,} controls"
     spent = f"ε = {format_decimals(settings.epsilon, 3, 'down')}"

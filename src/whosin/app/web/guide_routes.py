@@ -214,8 +214,8 @@ RequestName = Annotated[str, Query(alias="request", max_length=200)]
 
 
 class PaidRequest(BaseModel):
-    """A request that was paid for: when, in whose name, what it asked and cost, and whether all of
-    it is answered, so that it can be opened."""
+    """A request that was paid for: when, in whose name, what it asked and cost, whether all of it
+    is answered, and then whether it can be opened, which a study's cannot."""
 
     request: str
     when: str
@@ -223,6 +223,7 @@ class PaidRequest(BaseModel):
     questions: list[str]
     cost: str
     answered: bool
+    opens: bool
 
 
 class PaidRequests(BaseModel):
@@ -247,6 +248,7 @@ def list_requests(settings: Settings, visitor: Visitor, dataset: DatasetName) ->
                 questions=[_question_name(each) for each in debits],
                 cost=_total_cost(debits, budget_state.budget.relation),
                 answered=all(each.request in answers for each in debits),
+                opens=not any(_is_study(each) for each in debits),
             )
             for name, debits in reversed(paid.items())
         ],
@@ -296,7 +298,8 @@ def _read_paid(
     paid: dict[str, list[Entry]] = {}
     for entry in entries:
         if entry.kind == "debit" and visitor.sees(entry):
-            paid.setdefault(str(entry.request).rpartition("/")[0], []).append(entry)
+            name = str(entry.request)  # a study has one debit, under the request itself
+            paid.setdefault(name.rpartition("/")[0] or name, []).append(entry)
     return budget_state, paid, answers
 
 
@@ -312,8 +315,14 @@ def _stored_answers(settings: Settings, visitor: Visitor, dataset: str, request:
     return made[0]
 
 
+def _is_study(entry: Entry) -> bool:
+    return bool(entry.body["what"].get("release") == "gwas")
+
+
 def _question_name(entry: Entry) -> str:
     what = entry.body["what"]
+    if _is_study(entry):
+        return f"top {what['top']} of {what['snps']:,} SNPs" if what["top"] else "named SNPs"
     return str(what.get("name") or what.get("query") or entry.request)
 
 

@@ -23,7 +23,7 @@ from whosin.app.web.bodies import BoundedRoute, TokenBody
 from whosin.app.web.scenarios import ledger_url
 from whosin.app.web.tasks import quick_route
 from whosin.errors import BrokenHistory, InvalidInput
-from whosin.ledger import Ledger, verify
+from whosin.ledger import BudgetState, Ledger, verify
 from whosin.ledger.budget import group_by_people
 from whosin.ledger.encoding import digest_text
 from whosin.report.card import budget_state_card, describe_people, entry_row
@@ -75,7 +75,7 @@ def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
             datasets=[
                 Dataset(
                     dataset=budget_state.dataset,
-                    amend=_amend_command(url, budget_state.dataset) if visitor.curator else None,
+                    amend=_amend_command(url, budget_state) if visitor.curator else None,
                     card=section_data(budget_state_card(budget_state)),
                     budget_state=plain_json(budget_state.to_dict()),
                 )
@@ -87,8 +87,11 @@ def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
         )
 
 
-def _amend_command(url: str, dataset: str) -> str:
-    return shlex.join(["whosin", "ledger", "amend", url, dataset, "--scenario", SAVED_NAME])
+def _amend_command(url: str, state: BudgetState) -> str | None:
+    """How a budget goes on with another table; a study's does under Study."""
+    if state.registered is not None and "SNPs" in state.registered.registration.domains:
+        return None
+    return shlex.join(["whosin", "ledger", "amend", url, state.dataset, "--scenario", SAVED_NAME])
 
 
 @ledger_router.get("/api/ledger/history")

@@ -118,6 +118,7 @@ class ForecastView(BaseModel):
     cases: int
     controls: int
     snps: int
+    lead: str
     parts: list[TextPart]
     forecast: dict[str, Any]
 
@@ -179,6 +180,7 @@ def forecast_release(settings: Settings, visitor: Visitor, body: StudyForecastBo
     best = [study_forecasts.forecast_data(better) for _, better in pairs]
     return ForecastView(
         **_size_keys(study),
+        lead=study_forecasts.summarise_expectation(made, [better for _, better in pairs]),
         parts=[*_text_parts([said])[:-1], *_text_parts([expected])],
         forecast=plain_json(study_forecasts.forecast_data(made) | {"best": best}),
     )
@@ -196,6 +198,7 @@ def advise_release(settings: Settings, visitor: Visitor, body: StudyForecastBody
         advice = advise_study(study, hopes, epsilons, body.numbers)
     return ForecastView(
         **_size_keys(study),
+        lead=study_forecasts.summarise_advice(advice),
         parts=_text_parts(study_forecasts.describe_advice(advice).sections),
         forecast=plain_json(study_forecasts.advice_data(advice)),
     )
@@ -334,7 +337,7 @@ def estimate_release(settings: Settings, visitor: Visitor, body: StudyReleaseBod
 
 
 def _spending_words(estimate: StudyCostEstimate, dataset: str) -> str:
-    cost = cost_words(estimate.spend().cost(estimate.plan.relation))
+    cost = cost_words(estimate.spend().cost(estimate.plan.relation), 6)
     return f"This will spend {cost} of {budget_words(estimate.plan)} for {dataset}."
 
 

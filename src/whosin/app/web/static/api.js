@@ -82,7 +82,10 @@ export function watch(wait = 3000) {
 }
 
 export async function download(path, body, name) {
-  const blob = await post(path, body, { blob: true });
+  saveBlob(await post(path, body, { blob: true }), name);
+}
+
+export function saveBlob(blob, name) {
   const link = document.createElement("a");
   link.href = URL.createObjectURL(blob);
   link.download = name;

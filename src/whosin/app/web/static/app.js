@@ -8,9 +8,10 @@ import { startPublished } from "./published.js";
 import { startQuestions } from "./questions.js";
 import { start } from "./release.js";
 import { currentStep, showStep, STEPS } from "./steps.js";
+import { showStudies, startStudy } from "./study.js";
 import { onShow, startViews } from "./views.js";
 
-const VIEWS = ["release", "rules", "verify", "notions", "distortion", "ledger"];
+const VIEWS = ["release", "study", "rules", "verify", "notions", "distortion", "ledger"];
 
 function show(name) {
   for (const view of [...VIEWS, "login"]) $(`view-${view}`).hidden = view !== name;
@@ -19,7 +20,7 @@ function show(name) {
     else link.removeAttribute("aria-current");
   }
   document.title = `${name === "release" ? STEPS[currentStep()] : name[0].toUpperCase() + name.slice(1)} · whosin`;
-  onShow[name]?.()?.catch(() => {}); // `call` shows what failed
+  ({ ...onShow, study: showStudies })[name]?.()?.catch(() => {}); // `call` shows what failed
 }
 
 // #ledger, or #release/people for a step of the guide.
@@ -47,6 +48,7 @@ async function begin(hello) {
     startGlossary();
     startViews();
     startPublished();
+    startStudy(hello.curator);
     window.addEventListener("hashchange", () => route(true));
     await startQuestions();
     await files();

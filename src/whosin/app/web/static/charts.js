@@ -213,3 +213,55 @@ export function curveChart(curves, axis) {
     key(curves.map((curve) => [curve.name, curve.colour])),
   ];
 }
+
+// −log10 P along the genome: the published SNPs, and ticks where others were looked at. Drawn as
+// wide as its place, so that letters keep their size.
+export function manhattanChart(picture, room) {
+  const width = Math.max(300, Math.min(1100, room));
+  const [height, left, bottom, top, right] = [300, 44, 48, 24, 12];
+  const span = Math.max(1, ...picture.chromosomes.map(([, , end]) => end));
+  const most = Math.max(8.5, ...picture.points.map((point) => point.height * 1.08));
+  const x = (place) => left + (place / span) * (width - left - right);
+  const y = (value) => height - bottom - (value / most) * (height - bottom - top);
+  const levels = round(most).map((value) => [
+    s("line", { class: "grid", x1: left, x2: width - right, y1: y(value), y2: y(value) }),
+    s("text", { x: left - 7, y: y(value) + 4, "text-anchor": "end" }, number(value)),
+  ]);
+  let free = -Infinity; // chromosomes are named where there is room
+  const names = picture.chromosomes.map(([name, start, end]) => {
+    const [middle, half] = [x((start + end) / 2), widthOf(name) / 2 + 3];
+    if (middle - half < free) return null;
+    free = middle + half;
+    return s("text", { x: middle, y: height - bottom + 22, "text-anchor": "middle" }, name);
+  });
+  const looked = picture.looked_at.map((place) => `M${x(place).toFixed(1)} ${height - bottom}v6`).join("");
+  const taken = [];
+  const points = picture.points.map((point) => {
+    const [px, py] = [x(point.position), y(point.height)];
+    const wide = widthOf(point.name);
+    const anchor = px - wide / 2 < left ? "start" : px + wide / 2 > width ? "end" : "middle";
+    const from = { start: px, middle: px - wide / 2, end: px - wide }[anchor];
+    const meets = (at) => taken.some((other) => Math.abs(other.at - at) < 14 && from < other.to + 4 && other.from < from + wide + 4);
+    const at = [py - 10, py + 20, py - 24].find((each) => each < height - bottom && !meets(each));
+    if (at !== undefined) taken.push({ at, from, to: from + wide });
+    return [
+      s("circle", { class: "c0", cx: px, cy: py, r: 5 }, s("title", {}, `${point.name}: ${number(point.height, 3)}`)),
+      at === undefined ? null : s("text", { class: "label", x: px, y: at, "text-anchor": anchor }, point.name),
+    ];
+  });
+  const said = picture.points.map((point) => `${point.name} at ${number(point.height, 3)}`).slice(0, 5).join(", ");
+  return [
+    s(
+      "svg",
+      { viewBox: `0 0 ${width} ${height}`, width, role: "img", "aria-label": `${picture.title}: −log10 P along the genome. ${said || "no SNP"}` },
+      levels,
+      s("path", { class: "axis", d: looked }),
+      s("line", { class: "curve dashed c1", x1: left, x2: width - right, y1: y(picture.line), y2: y(picture.line) }),
+      names,
+      points,
+      s("text", { x: (left + width - right) / 2, y: height - 6, "text-anchor": "middle" }, "chromosome"),
+      s("text", { x: 4, y: 13 }, "−log10 P"),
+    ),
+    key([["published", "c0"], ["genome-wide significance", "c1"], ["SNPs that were looked at", "c3"]]),
+  ];
+}

@@ -221,10 +221,10 @@ async function history(name, where) {
 async function requests(name) {
   const { requests: paid } = await get(`/api/ledger/requests?dataset=${encodeURIComponent(name)}`);
   const heads = ["when", "who", "questions", "cost", ""];
-  const line = ({ request, when, who, questions, cost, answered }) => {
+  const line = ({ request, when, who, questions, cost, answered, opens }) => {
     const words = questions.join(", ");
     const open = h("button", { type: "button", class: "quiet", "aria-label": `Open ${words} of ${when}`, onclick: () => opened(name, request, words) }, "Open");
-    return h("tr", {}, [when, who, words, cost].map((cell) => h("td", {}, cell)), h("td", { class: "r" }, answered ? open : "not answered yet"));
+    return h("tr", {}, [when, who, words, cost].map((cell) => h("td", {}, cell)), h("td", { class: "r" }, !answered ? "not answered yet" : opens ? open : "published"));
   };
   return paid.length
     ? h("div", { class: "wide tall", tabindex: "0", role: "region", "aria-label": `paid requests of ${name}` },

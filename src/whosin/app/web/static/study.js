@@ -1,0 +1,261 @@
+// An association study: sizes, what is secret and a promise; what will come back, advice, and for a
+// curator the release of a study in the served folder.
+
+import { get, latest, lost, post, saveBlob } from "./api.js";
+import { manhattanChart } from "./charts.js";
+import { $, allowed, ask, clearErrors, h, sections, showError } from "./dom.js";
+import { linkNumbers } from "./glossary.js";
+import { inPageWords } from "./words.js";
+
+const PENDING = "whosin-study-pending";
+const FIELDS = {
+  "study-name": "study",
+  "study-cases": "cases",
+  "study-controls": "controls",
+  "study-snps": "snps",
+  "study-effective": "effective_snps",
+  "study-relation": "relation",
+  "study-low": "adversary.prior",
+  "study-high": "adversary.prior",
+  "study-posterior": "target.posterior",
+  "study-odds": "odds_ratio",
+  "study-frequency": "frequency",
+  "study-top": "top",
+  "study-numbers": "numbers",
+  "study-score": "score",
+  "study-threshold": "threshold",
+  "study-share": "share",
+};
+const RELATIONS = [
+  ["", "choose …", "It decides what is protected, and has no default. Advice compares all three."],
+  ["genotype", "What someone’s genotype is", "Neighbouring studies: one participant has another genotype (genotype)."],
+  ["label-swap", "Who is a case", "Neighbouring studies: a case and a control exchange labels (label-swap). Participants and genomes are taken as known."],
+  ["label", "Whether one person is a case", "Neighbouring studies: one label changes, and the number of cases with it (label). Linear scores, names of SNPs alone."],
+];
+const SIZES = ["study-cases", "study-controls", "study-snps"];
+const asking = latest();
+let curator = false;
+
+const value = (id) => $(id).value.trim();
+const whole = (id) => (/^\d+$/.test(value(id)) ? Number(value(id)) : value(id));
+
+// The keys that every request about a study has; what is empty is left out.
+function promise() {
+  const body = {
+    adversary: { prior: `${value("study-low")}%..${value("study-high")}%` },
+    target: { posterior: `${value("study-posterior")}%` },
+    top: whole("study-top"),
+    numbers: value("study-numbers"),
+    score: value("study-score"),
+  };
+  for (const [id, key] of [["study-relation", "relation"], ["study-threshold", "threshold"], ["study-share", "share"]]) {
+    if (value(id)) body[key] = value(id);
+  }
+  return body;
+}
+
+function forecastBody() {
+  const body = { ...promise(), odds_ratio: value("study-odds"), frequency: value("study-frequency") };
+  if (value("study-name")) body.study = value("study-name");
+  else for (const id of SIZES) if (value(id)) body[FIELDS[id]] = whole(id);
+  if (value("study-effective")) body.effective_snps = whole("study-effective");
+  return body;
+}
+
+const whose = () => document.querySelector('input[name="study-whose"]:checked')?.value ?? null;
+
+function releaseBody() {
+  const body = { ...promise(), study: value("study-name") };
+  if ($("study-none").checked) body.none_of_them = true;
+  if ($("study-whose").hidden) return body;
+  if (whose() === "continues") body.continues = $("study-continues").value;
+  if (whose() === "new") body.new_people = true;
+  return body;
+}
+
+function show(error, otherwise) {
+  const said = inPageWords(error);
+  showError({ field: said.field ? `study.${said.field}` : null, message: said.message }, `study.${otherwise}`);
+}
+
+// Paragraphs and tables, as the report has them.
+function drawn(parts, title) {
+  return parts.map(({ text, aside, heads, rows, right }) => {
+    if (!heads.length) return h("p", { class: aside ? "note" : null }, linkNumbers(text));
+    const side = (head) => (right.includes(head) ? "r" : null);
+    return h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `${title}: ${heads.slice(0, 3).join(", ")} …` },
+      h("table", {},
+        h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col", class: side(head) }, head)))),
+        h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, index) => h("td", { class: side(heads[index]) }, cell)))))));
+  });
+}
+
+// What comes back, and advice
+
+async function forecast(kind, title, more = () => null) {
+  clearErrors("study.");
+  const place = $("study-forecast");
+  place.classList.remove("stale");
+  place.replaceChildren(h("p", { class: "note" }, "Working it out …"));
+  try {
+    const view = await asking(`/api/study/${kind}`, forecastBody());
+    for (const id of SIZES) if (value("study-name")) $(id).value = String(view[FIELDS[id]]);
+    place.replaceChildren(h("section", { class: "card", "aria-label": title },
+      h("h2", {}, title), h("p", { class: "lead" }, view.lead), ...drawn(view.parts, title), more(view)));
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    place.replaceChildren();
+    show(error, "forecast");
+  }
+}
+
+// The advice of one relation, put into the form.
+function use({ relation, top, score, threshold, numbers, share }) {
+  const chosen = { relation, top, score, threshold, numbers, share: numbers === "nothing" ? "" : share };
+  for (const [key, word] of Object.entries(chosen)) $(`study-${key}`).value = String(word);
+  relationChosen();
+  forecast("forecast", "What comes back");
+}
+
+const offers = (view) => h("p", { class: "actions" }, view.forecast.advice.map(({ settings }) =>
+  h("button", { type: "button", onclick: () => use(settings) }, `Use this for ${settings.relation}`)));
+
+// The release
+
+const freshId = () =>
+  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+
+// The id of a release whose answer did not arrive: the same release goes on under it, paid once.
+function requestFor(body) {
+  const asked = JSON.stringify(body);
+  try {
+    const kept = JSON.parse(localStorage.getItem(PENDING));
+    if (kept?.asked === asked) return kept.request;
+  } catch {
+    // nothing that can be read: a new one
+  }
+  const request = freshId();
+  localStorage.setItem(PENDING, JSON.stringify({ asked, request }));
+  return request;
+}
+
+function askWhose(others) {
+  if (others.length) {
+    $("study-whose").hidden = false;
+    $("study-whose-note").textContent = `The ledger knows ${others.join(" and ")}. The same people have one budget, and the ledger records what you say.`;
+    $("study-continues").replaceChildren(...others.map((name) => h("option", { value: name }, name)));
+  }
+  return others.length && !whose();
+}
+
+async function release() {
+  clearErrors("study.");
+  $("study-go").disabled = true;
+  $("study-progress").textContent = "Counting genotypes, to say what it would spend …";
+  try {
+    const body = releaseBody();
+    const cost = await post("/api/study/estimate", body);
+    $("study-progress").textContent = "";
+    if (askWhose(cost.lookalikes)) {
+      show({ field: "continues", message: "Say whose people these are; nothing was spent" }, "release");
+      return;
+    }
+    const published = cost.card.find((part) => part.title === "What is published")?.lines ?? [];
+    const lines = [
+      h("p", {}, h("strong", {}, cost.spends)),
+      cost.remaining === null ? `“${cost.dataset}” is new to the ledger.` : `Before it, ε = ${allowed(cost.remaining, 6)} is left for “${cost.dataset}”.`,
+      ...cost.notes,
+      ...published,
+      "What is released cannot be taken back.",
+    ];
+    if (!(await ask("Release this study?", lines, "Release"))) return;
+    $("study-progress").textContent = "Paying, choosing, adding noise …";
+    await pay({ ...body, spends: cost.spends });
+  } catch (error) {
+    show(error, "release");
+  } finally {
+    $("study-progress").textContent = "";
+    $("study-go").disabled = !value("study-name");
+  }
+}
+
+async function pay(body) {
+  const request = requestFor(body); // kept before anything is sent
+  try {
+    result(await post("/api/study/release", { ...body, request }));
+    localStorage.removeItem(PENDING);
+  } catch (error) {
+    if (!lost(error) && error.status < 500) localStorage.removeItem(PENDING); // refused: nothing was paid
+    throw error;
+  }
+}
+
+function result(made) {
+  const picture = h("div", { class: "chart" });
+  const name = made.dataset.replace(/\W+/g, "-");
+  const file = (text, type, ending) => () => saveBlob(new Blob([text], { type }), `${name}.${ending}`);
+  $("study-result").replaceChildren(h("section", { class: "card", "aria-labelledby": "study-result-title" },
+    h("h2", { id: "study-result-title", tabindex: "-1" }, "What is public now"),
+    made.notes.map((line) => h("p", { class: "caution" }, line)),
+    h("p", { class: "downloads" },
+      h("button", { type: "button", onclick: file(made.table, "text/tab-separated-values", "tsv") }, "Table (TSV)"),
+      made.report ? h("button", { type: "button", onclick: file(made.report, "text/html", "html") }, "HTML page") : null),
+    h("h3", {}, made.picture.title), picture, drawn(made.parts, "Published SNPs"),
+    h("details", {}, h("summary", {}, "What was promised and published"), sections(made.card)),
+    h("p", { class: "note" }, `Ledger entry: ${made.dataset}, request ${made.request}.`)));
+  const draw = () => picture.replaceChildren(...manhattanChart(made.picture, picture.clientWidth));
+  draw();
+  new ResizeObserver(draw).observe(picture);
+  $("study-result-title").focus();
+}
+
+// The form
+
+function relationChosen() {
+  const [, , words] = RELATIONS.find(([name]) => name === value("study-relation"));
+  $("study-relation-words").textContent = words;
+  const single = value("study-relation") === "label";
+  if (single) {
+    $("study-score").value = "linear";
+    $("study-numbers").value = "nothing";
+  }
+  for (const id of ["study-score", "study-numbers"]) $(id).disabled = single;
+}
+
+function studyChosen() {
+  const chosen = Boolean(value("study-name"));
+  for (const id of SIZES) $(id).disabled = chosen;
+  $("study-go").disabled = !chosen;
+  $("study-release-words").textContent = chosen
+    ? `The settings above, for ${value("study-name")}. You see what it spends before anything is drawn; the study is paid from this server’s ledger.`
+    : "Choose a study of the served folder first.";
+  $("study-whose").hidden = true;
+  for (const radio of document.querySelectorAll('input[name="study-whose"]')) radio.checked = false;
+}
+
+// The studies of the folder, each time that the view is shown: files may have come.
+export async function showStudies() {
+  if (!curator) return;
+  const before = value("study-name");
+  const { studies } = await get("/api/studies");
+  $("study-pick").hidden = $("study-release").hidden = !studies.length;
+  $("study-name").replaceChildren(h("option", { value: "" }, "none: sizes alone"), ...studies.map((name) => h("option", { value: name }, name)));
+  if (studies.includes(before)) $("study-name").value = before;
+  else studyChosen();
+}
+
+export function startStudy(mayRelease) {
+  curator = mayRelease;
+  for (const [id, field] of Object.entries(FIELDS)) $(id).dataset.field = `study.${field}`;
+  $("study-relation").replaceChildren(...RELATIONS.map(([name, words]) => h("option", { value: name }, words)));
+  relationChosen();
+  $("study-relation").addEventListener("change", relationChosen);
+  $("study-name").addEventListener("change", studyChosen);
+  $("study").addEventListener("input", () => $("study-forecast").classList.add("stale"));
+  $("study").addEventListener("submit", (event) => {
+    event.preventDefault();
+    forecast("forecast", "What comes back");
+  });
+  $("study-advise").addEventListener("click", () => forecast("advice", "Advice", offers));
+  $("study-go").addEventListener("click", release);
+}
