@@ -87,6 +87,13 @@ def waiting_scan(folder: str) -> None:
     _instead(slow)
 
 
+def crashing_study() -> None:
+    """The process dies between the debit of a study and its noise."""
+    from whosin.gwas import release
+
+    release.draw_answer = lambda *_: os._exit(9)
+
+
 def failing_plan(words: str) -> None:
     from whosin.app.web import analysis_routes
 

@@ -19,7 +19,7 @@ from typing import Any
 import duckdb
 import httpx
 
-from web_server import PLAN, SCENARIO
+from web_server import PLAN, SCENARIO, STUDY, write_study
 
 ONE = SCENARIO | {"queries": [{"kind": "count", "where": "age > 30"}]}
 FIRST = int(os.environ.get("WHOSIN_SOAK_SEED", "1"))
@@ -92,6 +92,16 @@ ODD: list[Any] = [
 ]  # fmt: skip
 
 
+HOPED = {key: value for key, value in STUDY.items() if key != "study"} | {
+    "cases": 300,
+    "controls": 300,
+    "snps": 200,
+    "odds_ratio": "1.5,2",
+    "frequency": "0.3",
+    "share": "0.7",
+}
+
+
 def _copy(number: int) -> dict[str, Any]:
     table = SCENARIO["table"] | {"source": f"hospital{number}.parquet"}
     queries = [EVERY_QUERY[number % len(EVERY_QUERY)]]
@@ -104,6 +114,7 @@ def furnish(folder: Path) -> None:
         shutil.copy(folder / "hospital.parquet", folder / f"hospital{number}.parquet")
     rows = [f"{SECRET}{n},{n % 90},{SECRET}" for n in range(80)]
     (folder / "private.csv").write_text("\n".join(["who,age,note", *rows]) + "\n")
+    write_study(folder)
     with duckdb.connect(str(folder / "clinic.duckdb")) as made:
         made.execute('CREATE TABLE "s.x" (patient VARCHAR, age INTEGER)')
 
@@ -163,6 +174,11 @@ def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
         ("POST", "/api/plan/accuracy", PLAN | {"within": "20", "query": "histogram"}, {}),
         ("POST", "/api/preflight", SCENARIO, {}),
         ("POST", "/api/release", {"scenario": ONE | {"continues": "hospital"}}, {}),
+        ("GET", "/api/studies", None, {}),
+        ("POST", "/api/study/forecast", HOPED, {}),
+        ("POST", "/api/study/advice", HOPED, {}),
+        ("POST", "/api/study/estimate", STUDY, {}),
+        ("POST", "/api/study/release", STUDY | {"request": "fuzzed-study", "top": 2}, {}),
     ]  # fmt: skip
 
 

@@ -125,3 +125,14 @@ def saved(page: Page, button: str, folder: Path) -> Path:
     path = folder / waiting.value.suggested_filename
     waiting.value.save_as(path)
     return path
+
+
+def axe_complaints(page: Page) -> list[list[str]]:
+    """What axe says of the page as it is: each rule that is broken, and where first."""
+    axe = pytest.importorskip("axe_playwright_python.base").AXE_FILE_PATH.read_text("utf-8")
+    page.evaluate(f"{axe};0")
+    found: list[list[str]] = page.evaluate(
+        "() => axe.run(document, {resultTypes: ['violations']}).then(({violations}) =>"
+        " violations.map(({id, nodes}) => [id, nodes[0].html.slice(0, 200)]))"
+    )
+    return found

@@ -14,6 +14,7 @@ import httpx
 
 from whosin.app.example_data import write_hospital
 from whosin.app.web.access import Settings
+from whosin.gwas import Simulation
 
 PLAN = {"adversary": {"prior": "0.05..0.5"}, "target": {"posterior": "0.6"}}
 SCENARIO: dict[str, Any] = {
@@ -44,6 +45,19 @@ def served(folder: Path, patients: int = 400, **options: object) -> Settings:
     write_hospital(folder, patients)
     ledger, users = str(folder / "ledger.db"), folder / "users.json"
     return Settings(folder, ledger, users, **options)  # type: ignore[arg-type]
+
+
+STUDY: dict[str, Any] = {
+    "adversary": {"prior": "5%..50%"},
+    "target": {"posterior": "75%"},
+    "study": "toy",
+    "relation": "genotype",
+}
+
+
+def write_study(folder: Path, name: str = "toy", seed: int = 1) -> None:
+    """A small study in a folder, one of whose SNPs has an odds ratio of 4."""
+    Simulation(300, 300, 200, causal=1, odds_ratio=4.0, lowest=0.3, seed=seed).write(folder / name)
 
 
 def program(url: str, **headers: str) -> httpx.Client:

@@ -19,6 +19,7 @@ from pyarrow import parquet
 from web_faults import appears, waiting_scan, with_fault
 from web_page import (
     ask,
+    axe_complaints,
     choose,
     declare_range,
     declare_values,
@@ -34,7 +35,7 @@ from web_page import (
     shoot,
     unfold,
 )
-from web_server import ONE, program, run_script, served
+from web_server import ONE, program, run_script, served, write_study
 from whosin.app.web.access import add_user
 from whosin.app.web.server import running
 from whosin.ledger import Ledger
@@ -433,6 +434,70 @@ def test_every_view(hospital, opened, serving, album, size, theme):
     expect(page.locator("h3", has_text="/api/estimate")).to_be_visible()
     expect(page.locator("#ScenarioBody")).to_contain_text("As [[queries]] of a scenario file")
     shoot(page, album, f"api-{size}-{theme}")
+
+
+@looks()
+def test_a_study_from_its_sizes_to_a_plot(hospital, opened, serving, album, tmp_path, size, theme):
+    """Forecast, advice, and for its curator the release: nothing is spent before the answer is yes,
+    and the table is the one that is saved."""
+    write_study(hospital.folder)
+    url = serving(hospital)
+    page = opened(f"{url}/#study", size, theme, quiet=False)
+    message = lambda field: page.locator(f'[data-error="study.{field}"]')  # noqa: E731
+    expect(page.locator("#study-pick")).to_be_visible()
+    forecast = page.locator("#study-forecast")
+    page.get_by_role("button", name="Forecast").click()
+    expect(message("relation")).to_contain_text("decides what is protected")
+    page.get_by_role("button", name="Advise").click()
+    expect(forecast).to_contain_text("smallest study for 95%")
+    expect(forecast.locator("tbody tr")).to_have_count(3)
+    page.get_by_role("button", name="Use this for label-swap").click()
+    expect(forecast).to_contain_text("The SNP comes back in")
+    expect(page.locator("#study-relation")).to_have_value("label-swap")
+    for field, wrong, said in (
+        ("cases", "many", "whole number"),
+        ("odds", "0", "above 0"),
+        ("posterior", "40", "50% sure already"),
+    ):
+        before = page.locator(f"#study-{field}").input_value()
+        page.locator(f"#study-{field}").fill(wrong)
+        page.get_by_role("button", name="Forecast").click()
+        slot = {"odds": "odds_ratio", "posterior": "target"}.get(field, field)
+        expect(message(slot)).to_contain_text(said)
+        expect(page.locator(f"#study-{field}")).to_have_attribute("aria-invalid", "true")
+        page.locator(f"#study-{field}").fill(before)
+    expect(page.locator("#study-go")).to_be_disabled()
+
+    page.get_by_label("A PLINK study in the served folder").select_option("toy")
+    page.locator("#study-relation").select_option("genotype")
+    page.get_by_role("button", name="Forecast").click()
+    expect(forecast).to_contain_text("of 200 SNPs among 300 cases")
+    expect(page.locator("#study-snps")).to_have_value("200")
+    shoot(page, album, f"study-forecast-{size}-{theme}")
+    page.locator("#study-go").click()
+    expect(page.locator("#ask")).to_contain_text("This will spend ε = 1.09861 of ε = 1.09861")
+    assert axe_complaints(page) == []
+    page.locator("#ask-no").click()
+    expect(page.locator("#study-go")).to_be_enabled()
+    assert not Path(hospital.ledger).exists()
+    page.locator("#study-go").click()
+    page.locator("#ask-yes").click()
+    expect(page.get_by_role("heading", name="What is public now")).to_be_focused()
+    result = page.locator("#study-result")
+    drawn = result.locator("svg").get_attribute("aria-label")
+    saved_rows = saved(page, "Table (TSV)", tmp_path).read_text(encoding="utf-8").splitlines()
+    [row] = [line.split("\t") for line in saved_rows[1:]]
+    assert drawn is not None and row[1] in drawn
+    expect(result.locator("tbody tr")).to_contain_text(row[1])
+    assert axe_complaints(page) == []
+    shoot(page, album, f"study-released-{size}-{theme}")
+    page.locator("#study-go").click()
+    page.locator("#ask-yes").click()
+    expect(message("release")).to_contain_text("has 0 left")
+    page.goto(f"{url}/#ledger")
+    expect(page.locator("#datasets")).to_contain_text("top 1 of 200 SNPs")
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.budget_state("toy:genotype").debits == 1
 
 
 def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_path):

@@ -14,7 +14,18 @@ from zipfile import ZipFile
 import pytest
 from playwright.sync_api import Page, expect
 
-from web_page import ask, choose, declare_values, edit, go_to, load, release, saved, shoot
+from web_page import (
+    ask,
+    axe_complaints,
+    choose,
+    declare_values,
+    edit,
+    go_to,
+    load,
+    release,
+    saved,
+    shoot,
+)
 from web_server import SCENARIO, problem, program, served
 from whosin.app.web.access import Settings, add_user
 from whosin.ledger import Ledger
@@ -500,18 +511,12 @@ def test_axe_reports_nothing(
     hospital: Settings, opened: Opened, serving: Serving, size: str, theme: str
 ) -> None:
     """On every view and step, before and after a release, and in dialogs."""
-    axe = pytest.importorskip("axe_playwright_python.base").AXE_FILE_PATH.read_text("utf-8")
     url = serving(hospital)
     page = opened(url, size, theme, quiet=False)
     found: dict[str, Any] = {}
 
     def check(name: str) -> None:
-        page.evaluate(f"{axe};0")
-        seen = page.evaluate(
-            "() => axe.run(document, {resultTypes: ['violations']}).then(({violations}) =>"
-            " violations.map(({id, nodes}) => [id, nodes[0].html.slice(0, 200)]))"
-        )
-        if seen:
+        if seen := axe_complaints(page):
             found[name] = seen
 
     expect(page.locator("#step-data")).to_be_visible()
