@@ -442,7 +442,8 @@ def test_a_study_from_its_sizes_to_a_plot(hospital, opened, serving, album, tmp_
     and the table is the one that is saved."""
     write_study(hospital.folder)
     url = serving(hospital)
-    page = opened(f"{url}/#study", size, theme, quiet=False)
+    page = opened(url, size, theme, quiet=False)
+    page.get_by_role("link", name="Study").click()
     message = lambda field: page.locator(f'[data-error="study.{field}"]')  # noqa: E731
     expect(page.locator("#study-pick")).to_be_visible()
     forecast = page.locator("#study-forecast")
@@ -484,7 +485,7 @@ def test_a_study_from_its_sizes_to_a_plot(hospital, opened, serving, album, tmp_
     page.locator("#ask-yes").click()
     expect(page.get_by_role("heading", name="What is public now")).to_be_focused()
     result = page.locator("#study-result")
-    drawn = result.locator("svg").get_attribute("aria-label")
+    drawn = result.locator(".chart svg").get_attribute("aria-label")
     saved_rows = saved(page, "Table (TSV)", tmp_path).read_text(encoding="utf-8").splitlines()
     [row] = [line.split("\t") for line in saved_rows[1:]]
     assert drawn is not None and row[1] in drawn

@@ -80,10 +80,10 @@ function show(error, otherwise) {
 
 // Paragraphs and tables, as the report has them.
 function drawn(parts, title) {
-  return parts.map(({ text, aside, heads, rows, right }) => {
+  return parts.map(({ text, aside, heads, rows, right }, place) => {
     if (!heads.length) return h("p", { class: aside ? "note" : null }, linkNumbers(text));
     const side = (head) => (right.includes(head) ? "r" : null);
-    return h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `${title}: ${heads.slice(0, 3).join(", ")} …` },
+    return h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `${title}, table ${parts.slice(0, place + 1).filter((part) => part.heads.length).length}` },
       h("table", {},
         h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col", class: side(head) }, head)))),
         h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, index) => h("td", { class: side(heads[index]) }, cell)))))));
