@@ -125,6 +125,17 @@ def read_groups(
     fam: Path, phenotypes: str | Path | None = None, leave_out_no_sex: bool = False
 ) -> Groups:
     """Cases and controls of a .fam file, their phenotypes from it or from another file."""
+    return read_people(fam, phenotypes, leave_out_no_sex)[1]
+
+
+PersonName = tuple[str, str]
+"""Family and individual."""
+
+
+def read_people(
+    fam: Path, phenotypes: str | Path | None = None, leave_out_no_sex: bool = False
+) -> tuple[list[PersonName], Groups]:
+    """The names of the people of a .fam file, and who of them is a case or a control."""
     given_file = None if phenotypes is None else read_path(phenotypes, "phenotype file")
     rows = _read_columns(fam, 6)
     names = [(row[0], row[1]) for row in rows]
@@ -140,7 +151,7 @@ def read_groups(
         words = [word if row[4] in ("1", "2") else "0" for word, row in pairs]
     groups = _read_phenotypes(words, source)
     counted = groups.cases | groups.controls
-    return replace(groups, related=_has_relatives(list(compress(rows, counted))))
+    return names, replace(groups, related=_has_relatives(list(compress(rows, counted))))
 
 
 def _read_phenotypes(words: list[str], source: str) -> Groups:

@@ -210,6 +210,8 @@ def _number_noise(
 
 
 PRIVACY_UNIT = "person"
+LABEL_ACCOUNT = "label"
+"""The account of a study whose labels were randomised, one label a neighbour (`gwas.labels`)."""
 SHOWN_DIGEST_LETTERS = 16
 """Digits of a digest that people see."""
 
@@ -253,6 +255,11 @@ def _digest_lines(lines: Iterable[tuple[object, ...]]) -> str:
     return hashlib.sha256(f"{many} {total}".encode()).hexdigest()
 
 
+SHARED_BUDGET_REASONS = (
+    "these are the same labels",
+    "the phenotypes of the same genomes share one; it says nothing of who is a case of which",
+)
+"""Why another dataset pays: for labels, and for genotypes."""
 RELATIVES_WARNING = (
     "the .fam file says that some of these people are relatives (a family or a parent in common): "
     "the promise is about one person, and relatives' genotypes say something of theirs; with a "
@@ -326,12 +333,13 @@ def publish_study(
     named = _named_snps(question, study)
     registration = study_registration(study, question.relation)
     asked_name = account_name(ledger, dataset, question.relation)
+    _refuse_published_sizes(ledger, asked_name, registration)
     name = _paying_dataset(ledger, asked_name, registration, question.relation, amend, copies)
     notes = [RELATIVES_WARNING] if study.related else []
     if name != asked_name:
         notes.append(
-            f"the people of {asked_name!r} are those of dataset {name!r}, and its budget pays: the "
-            "phenotypes of the same genomes share one"
+            f"the people of {asked_name!r} are those of dataset {name!r}, and its budget pays: "
+            + SHARED_BUDGET_REASONS[question.relation == "genotype"]
         )
     paid = request is not None and read_name(request, "request") in ledger.requests(name, request)
     if not paid:
@@ -375,9 +383,11 @@ def _published_snps(study: Study, answer: dict[str, Any]) -> tuple[Snps, Array]:
 def _paying_dataset(
     ledger: Ledger, name: str, registration: Registration, relation: str, amend: bool, copies: str
 ) -> str:
-    """Whose budget pays: a study's own, or the one that these people's genomes have already."""
-    if relation != "genotype" or copies == "refuse":
+    """Whose budget pays: a study's own, or the one that these genomes, or these labels, have."""
+    if copies == "refuse":
         return name
+    if relation != "genotype":  # labels: only the same ones are known again
+        registration = replace(registration, source={"rows": registration.source["rows"]})
     same = [other for other in ledger.copies(name, registration) if other.endswith(f":{relation}")]
     if not same:
         return name
@@ -386,6 +396,19 @@ def _paying_dataset(
             raise BudgetRefused(describe_copy(name, same[0]))
         return name
     return same[0]
+
+
+def _refuse_published_sizes(ledger: Ledger, name: str, registration: Registration) -> None:
+    """A release states how many cases there are: not beside one-sided labels of the same people."""
+    for other in ledger.copies(name, registration):
+        registered = ledger.budget_state(other).registered
+        assert registered is not None  # copies are found by their registration
+        if registered.registration.domains.get("labels") == {"values": ["one-sided"]}:
+            message = (
+                f"the labels of these people were randomised one-sidedly as dataset {other!r}, and "
+                "a release would state how many cases there are: then those labels promise nothing"
+            )
+            raise BudgetRefused(message, field="dataset", value=name)
 
 
 def _study_spend(
@@ -419,7 +442,7 @@ def _open_budget(
 
 def account_name(ledger: Ledger, dataset: str, relation: str) -> str:
     """The study's name in the ledger, one per relation; levels under two relations do not add."""
-    for other in STUDY_RELATIONS:
+    for other in (*STUDY_RELATIONS, LABEL_ACCOUNT):
         if other != relation and f"{dataset}:{other}" in ledger.datasets():
             message = (
                 f"study {dataset!r} was released under the relation {other} before, and levels "
