@@ -341,9 +341,7 @@ def plan_labels(
             raise invalid_value(field, "at least 1e-9", most)
         epsilons.append(Fraction(units, encoding.EPSILON_UNITS))
     leading = plans[max(range(len(plans)), key=lambda place: epsilons[place])]
-    return LabelPlan(
-        leading, method, tuple(ranges) or (leading.beliefs,), tuple(epsilons)
-    )
+    return LabelPlan(leading, method, tuple(ranges) or (leading.beliefs,), tuple(epsilons))
 
 
 def read_priors(
@@ -511,9 +509,7 @@ def _unpack_labels(answer: dict[str, Any]) -> Array:
     return bits.astype(np.int64)
 
 
-def _label_spend(
-    plan: LabelPlan, which: Array, registration: Registration, request: str
-) -> Spend:
+def _label_spend(plan: LabelPlan, which: Array, registration: Registration, request: str) -> Spend:
     what = {
         "release": "labels",
         "method": plan.method,

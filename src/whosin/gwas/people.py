@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import compress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -28,6 +27,7 @@ from whosin.documents import MAX_STUDY_BYTES, read_text, read_words
 from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import Array
 from whosin.gwas.bed import Groups
+from whosin.gwas.relatives import find_families
 from whosin.validation import read_path, read_whole
 
 MAX_COUNT = 1 << 28
@@ -151,7 +151,7 @@ def read_people(
         words = [word if row[4] in ("1", "2") else "0" for word, row in pairs]
     groups = _read_phenotypes(words, source)
     counted = groups.cases | groups.controls
-    return names, replace(groups, related=_has_relatives(list(compress(rows, counted))))
+    return names, replace(groups, related=find_families(rows, counted, fam.name))
 
 
 def _read_phenotypes(words: list[str], source: str) -> Groups:
@@ -159,17 +159,6 @@ def _read_phenotypes(words: list[str], source: str) -> Groups:
     groups = Groups(status == CASE, status == CONTROL)
     check_sizes(*groups.sizes, source)
     return groups
-
-
-def _has_relatives(rows: list[list[str]]) -> bool:
-    """Whether people of a .fam file share a family, or have one of the others or the same person as
-    a parent. A family of 0 is none; where all are of one family, it names the study."""
-    families = [row[0] for row in rows if row[0] != "0"]
-    if 1 < len(set(families)) < len(families):
-        return True
-    present = {(row[0], row[1]) for row in rows}
-    parents = [(row[0], name) for row in rows for name in row[2:4] if name != "0"]
-    return len(set(parents)) < len(parents) or not present.isdisjoint(parents)
 
 
 def check_sizes(cases: int, controls: int, source: str = "the study") -> None:

@@ -40,6 +40,7 @@ from whosin.gwas.association import (
     imputed_sensitivity,
 )
 from whosin.gwas.people import COPY_STEP, Snps, check_instance, imputed_copies
+from whosin.gwas.relatives import FAMILY_POLICIES, Families
 from whosin.gwas.scores import (
     SELECTION_THRESHOLD,
     SNP_SCORE_KINDS,
@@ -77,6 +78,9 @@ class Question:
             SNP significant.
         named: publish numbers about these SNPs instead, with all of ε. Whoever names them must
             not have looked at the data.
+        families: what is done about relatives in the study: "warn", or "protect" them, too, by
+            drawing noise for less ε than is paid. (To keep the "first" of each family, read the
+            study so.)
     """
 
     top: int | None
@@ -85,9 +89,18 @@ class Question:
     numbers: str = "counts"
     threshold: object = SELECTION_THRESHOLD
     named: tuple[str, ...] = ()
+    families: str = "warn"
 
     def __post_init__(self) -> None:
         check_relation(self.relation)
+        if self.families not in FAMILY_POLICIES:
+            raise UnknownName("families", str(self.families), FAMILY_POLICIES)
+        if self.families == "protect" and self.relation != "genotype":
+            message = (
+                f"relatives are protected under genotype changes alone: under {self.relation} "
+                "everybody's genome is taken as known"
+            )
+            raise InvalidInput(message, field="families", value=self.families)
         named = self.named
         if not isinstance(named, tuple | list) or not all(isinstance(n, str) for n in named):
             raise invalid_value("named SNPs", "a list of names", repr(named)[:80])
@@ -125,6 +138,8 @@ class StudyCostEstimate:
             are named.
         spread: the scale of the noise on numbers, in units of `step`; 0 without numbers.
         epsilons: what the choice and the numbers cost.
+        related: the families of the study, if it has any.
+        charge: what is paid where relatives are protected, too; the sum of `epsilons` otherwise.
     """
 
     question: Question
@@ -136,6 +151,8 @@ class StudyCostEstimate:
     spread: Fraction
     step: Fraction
     epsilons: tuple[Fraction, Fraction]
+    related: Families | None = None
+    charge: Fraction | None = None
 
     @property
     def selection_scale(self) -> float:
@@ -160,11 +177,37 @@ class StudyCostEstimate:
             "controls": self.controls,
             "snps": self.snps,
         }
-        return Spend(what, {self.plan.relation: Cost.pure(sum(self.epsilons))})
+        paid = sum(self.epsilons) if self.charge is None else self.charge
+        return Spend(what, {self.plan.relation: Cost.pure(paid)})
+
+    def relatives_factor(self) -> float:
+        """By how much ε grows for the person of whom relatives say most, 1 without relatives."""
+        if self.related is None or self.question.relation != "genotype":
+            return 1.0
+        several, spent = self.question.size > 1, float(sum(self.epsilons))
+        return self.related.worst_factor(
+            spent, linked=several, choice=self.question.top is not None
+        )
 
 
 def estimate_study_cost(plan: Plan, question: Question, study: Study) -> StudyCostEstimate:
-    """Estimate the cost of a question, or refuse it, by public facts alone."""
+    """Estimate the cost of a question, or refuse it, by public facts alone.
+
+    Where relatives are protected the noise is that of the largest ε with which the plan holds for
+    whoever has most of them in the study, and the plan's ε is paid.
+    """
+    estimate = replace(_estimate_noise(plan, question, study), related=study.related)
+    if question.families != "protect" or study.related is None:
+        return estimate
+    less = study.related.protected_epsilon(
+        float(sum(estimate.epsilons)), linked=question.size > 1, choice=question.top is not None
+    )
+    reduced = _estimate_noise(replace(plan, epsilon=less), question, study)
+    paid = sum(estimate.epsilons, Fraction(0))
+    return replace(reduced, plan=plan, related=study.related, charge=paid)
+
+
+def _estimate_noise(plan: Plan, question: Question, study: Study) -> StudyCostEstimate:
     check_instance(plan, Plan, "plan", "a Plan, such as calibrate(…) makes")
     check_instance(question, Question, "question", "a Question")
     check_instance(study, Study, "study", "a Study, such as read_study(…) returns")
@@ -260,11 +303,26 @@ SHARED_BUDGET_REASONS = (
     "the phenotypes of the same genomes share one; it says nothing of who is a case of which",
 )
 """Why another dataset pays: for labels, and for genotypes."""
-RELATIVES_WARNING = (
-    "the .fam file says that some of these people are relatives (a family or a parent in common): "
-    "the promise is about one person, and relatives' genotypes say something of theirs; with a "
-    "parent or a child in the study count on 1.5 times the ε, with both parents or a twin on twice"
-)
+
+
+def describe_relatives(estimate: StudyCostEstimate) -> list[str]:
+    """What holds for relatives in the study (F31), in a sentence; nothing where there are none."""
+    found = estimate.related
+    if found is None:
+        return []
+    who = f"{found.people} of these people have relatives in the study ({found.families} families)"
+    if estimate.question.relation != "genotype":
+        return [
+            f"{who}: their genomes are taken as known, and the promise is for beliefs about labels "
+            "that do not come from those of relatives"
+        ]
+    factor = spell(estimate.relatives_factor(), 4)
+    if estimate.charge is not None:
+        return [f"{who}: the noise is {factor} times as large, so that the promise holds for them"]
+    return [
+        f"{who}, whose genotypes say something of theirs: for the worst placed of them count on "
+        f"{factor} times the ε (--families protect or first)"
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -335,7 +393,7 @@ def publish_study(
     asked_name = account_name(ledger, dataset, question.relation)
     _refuse_published_sizes(ledger, asked_name, registration)
     name = _paying_dataset(ledger, asked_name, registration, question.relation, amend, copies)
-    notes = [RELATIVES_WARNING] if study.related else []
+    notes = describe_relatives(estimate)
     if name != asked_name:
         notes.append(
             f"the people of {asked_name!r} are those of dataset {name!r}, and its budget pays: "

@@ -315,7 +315,9 @@ def match_snps(table: Snps, others: Snps) -> tuple[Array, Array, Array]:
     names = {name: place for place, name in enumerate(others.name) if name != "."}
     spots = {
         (chromosome.upper().removeprefix("CHR"), int(at)): place
-        for place, (chromosome, at) in enumerate(zip(others.chromosome, others.position, strict=True))
+        for place, (chromosome, at) in enumerate(
+            zip(others.chromosome, others.position, strict=True)
+        )
     }
     found: list[tuple[int, int, bool]] = []
     for place, (chromosome, name, at, a1, a2) in enumerate(zip(*table.columns(), strict=True)):

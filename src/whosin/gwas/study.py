@@ -45,6 +45,7 @@ from whosin.gwas.people import (
     read_groups,
     sample_groups,
 )
+from whosin.gwas.relatives import Families
 from whosin.isolation import TaskLimits
 from whosin.plain_files import create_file
 from whosin.validation import read_path, read_whole
@@ -155,7 +156,7 @@ class Study:
         left_out: how many SNPs were not counted.
         others: SNPs × 3, people who were genotyped and are neither cases nor controls, and
             `unlabelled` is how many there are: a budget for genomes is theirs too.
-        related: whether the file says that some people belong to one family.
+        related: the families, where the file says that some people are relatives.
     """
 
     snps: Snps
@@ -165,7 +166,7 @@ class Study:
     left_out: int = 0
     others: Array | None = None
     unlabelled: int = 0
-    related: bool = False
+    related: Families | None = None
 
     def __post_init__(self) -> None:
         check_instance(self.snps, Snps, "snps", "Snps")

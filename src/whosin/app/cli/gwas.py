@@ -288,7 +288,7 @@ def release(
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
     from whosin.gwas import read_study
     from whosin.gwas.bed import study_prefix
-    from whosin.gwas.release import RELATIVES_WARNING, Question, estimate_study_cost, publish_study
+    from whosin.gwas.release import Question, estimate_study_cost, publish_study
     from whosin.ledger import Ledger
     from whosin.report import gwas
     from whosin.report.gwas import save_study_page, write_release
@@ -313,8 +313,6 @@ def release(
         result = read_study(study, phenotypes, progress=tell)
     estimate = estimate_study_cost(plan, asked, result)
     if dry_run:
-        if result.related:
-            print_warning(RELATIVES_WARNING)
         print_result(json, _estimate_data(estimate), gwas.describe_estimate, estimate)
         return
     base = study_prefix(study)
