@@ -83,6 +83,8 @@ class Beacon:
         missed = rational(self.error)
         others = self.unknown - (self.relation == "replace")  # beside the person, if in
         with certificate_precision():
+            if others == self.unknown and not carrier:  # the answer is about the others alone
+                return ball(1)
             gone = 1 - ball(rare)
             with_none = gone ** (2 * others) * (ball(missed) if carrier else 1)
             without_none = gone ** (2 * self.unknown)
@@ -184,8 +186,8 @@ def answer_beacon(
     if beacon.people != study.people:
         raise invalid_value("people", f"{study.people}, as the study has", beacon.people)
     places = {name: place for place, name in enumerate(study.snps.name)}
-    for allele in alleles:
-        _check_allele(study, places, allele, frequencies)
+    for each in alleles:
+        _check_allele(study, places, each, frequencies)
     genotype = study_registration(study, "genotype")
     terms = {"known": str(beacon.known), "calling error": str(rational(beacon.error))}
     domains = {**genotype.domains, **{key: {"values": [each]} for key, each in terms.items()}}
@@ -196,14 +198,12 @@ def answer_beacon(
     stored = ledger.record(name)[2]
     counts = study.genotyped()
     made = []
-    for snp, allele in alleles:
-        request = _request_name((snp, allele))
+    for asked in alleles:
+        (snp, allele), request = asked, _request_name(asked)
         again = request in stored
         if not again:
             _refuse_other_allele(ledger, name, snp, request)
-            costs = {
-                said: beacon.cost(frequencies[snp, allele], answer=said) for said in (True, False)
-            }
+            costs = {said: beacon.cost(frequencies[asked], answer=said) for said in (True, False)}
             ledger.check(name, [_beacon_spend(request, max(costs.values()), registration)])
             none, one, two = counts[places[snp]].tolist()
             first = allele == study.snps.a1[places[snp]]

@@ -38,8 +38,8 @@ from whosin.documents import MAX_STUDY_BYTES, check_keys, read_json, read_words
 from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import Array, exp_down, log_down, number_range, rational
 from whosin.families import Family, FixedSize, Independent
-from whosin.gwas.bed import sibling_path
-from whosin.gwas.people import Groups, PersonName, check_instance, read_people
+from whosin.gwas.bed import Groups, sibling_path
+from whosin.gwas.people import PersonName, check_instance, read_people
 from whosin.gwas.release import PRIVACY_UNIT, account_name
 from whosin.gwas.release import study_registration as register_study
 from whosin.gwas.study import Study, read_study
@@ -309,7 +309,8 @@ def plan_labels(
     """
     if method not in LABEL_METHODS:
         raise UnknownName("method of the labels", str(method), LABEL_METHODS)
-    check_instance(target, Target, "target", "a target, such as Posterior(0.75)")
+    if not isinstance(target, Target):
+        raise invalid_value("target", "a target, such as Posterior(0.75)", type(target).__name__)
     if not isinstance(family, Independent | FixedSize):
         message = "labels are randomised against independent beliefs, or against a known size"
         raise InvalidInput(message, field="family", value=family)

@@ -11,9 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from whosin.app.cli import gwas_labels
 from whosin.app.cli.options import (
     Draw,
     Json,
+    LedgerPlace,
+    Phenotypes,
+    StudyPath,
     add_options,
     print_json,
     print_result,
@@ -31,15 +35,10 @@ if TYPE_CHECKING:
 
 
 app = typer.Typer(
-    help="Association studies: simulate, count, release, attack, experiment.",
+    help="Association studies: simulate, count, release, attack, experiment; labels and beacons.",
     no_args_is_help=True,
 )
-StudyPath = Annotated[
-    Path, typer.Argument(metavar="STUDY", help="PLINK files (with or without .bed), .vcf, or .tsv.")
-]
-Phenotypes = Annotated[
-    Path | None, typer.Option(help="Who is a case: a file with FID, IID and 1 or 2.")
-]
+app.add_typer(gwas_labels.app)
 Relation = Annotated[
     str,
     typer.Option(help="label-swap (hides who is a case) or genotype (hides anyone's genotype)."),
@@ -85,6 +84,14 @@ def attack(
     relation: Relation = "label-swap",
     rate: Annotated[str, typer.Option(help="The false-positive rate of the tests.")] = "0.01",
     phenotypes: Phenotypes = None,
+    published: Annotated[
+        list[Path] | None,
+        typer.Option(help="Attack this table of plink2, REGENIE or SAIGE; repeat for phenotypes."),
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(help="For --published: other people's PLINK files, instead of half of STUDY."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The seed of the choice of SNPs and of the noise.")] = 1,
     save: Draw = None,
     json: Json = False,
@@ -92,12 +99,14 @@ def attack(
     """Try Homer's statistic and the likelihood ratio on exact frequencies and on a release.
 
     Without a target the release is planned for γ = 2 at prior 0.5. For the curator: it reads the
-    exact genotypes of a PLINK study.
+    exact genotypes of a PLINK study. With --published tables take the place of both; the cases of
+    STUDY are people of theirs, the controls are not.
     """
     from whosin.exact import rational
     from whosin.gwas.association import check_relation
-    from whosin.gwas.attack import GenotypePanel
+    from whosin.gwas.attack import GenotypePanel, attack_tables
     from whosin.gwas.attack import attack_study as run
+    from whosin.gwas.results import read_results
     from whosin.report import charts, gwas
 
     charts.check_path(save)
@@ -105,11 +114,19 @@ def attack(
     if not target:
         target, adversary = {"gamma": "2"}, {"prior": "0.5", **adversary}
     plan = plan_study(target, adversary)
+    if reference is not None and not published:
+        message = "--reference has a meaning with --published alone"
+        raise InvalidInput(message, field="--reference", hint="leave it out")
     crowd = GenotypePanel.of(study, phenotypes, seed)
     sizes = read_numbers(snps, "--snps") if snps is not None else _snp_numbers(crowd.bed.snps)
     false = float(rational(rate, "--rate"))
-    with progress("attacking") as tell:
-        points = run(crowd, sizes, plan.epsilon, relation, rate=false, seed=seed, progress=tell)
+    if published:
+        tables = [read_results(path) for path in published]
+        about = {"reference": reference, "rate": false, "seed": seed}
+        points = attack_tables(crowd, tables, sizes, **about)  # type: ignore[arg-type]
+    else:
+        with progress("attacking") as tell:
+            points = run(crowd, sizes, plan.epsilon, relation, rate=false, seed=seed, progress=tell)
     believed = gwas.attack_prior(plan)
     data = {
         "epsilon": plan.epsilon,
@@ -264,10 +281,7 @@ def release(
     ] = None,
     significance: Annotated[str | None, typer.Option(help="Or the p-value of that χ².")] = None,
     phenotypes: Phenotypes = None,
-    ledger: Annotated[
-        str | None,
-        typer.Option(help="A file, or postgresql://…; by default STUDY.ledger beside the study."),
-    ] = None,
+    ledger: LedgerPlace = None,
     dataset: Annotated[
         str | None, typer.Option(help="The study's name in the ledger; by default its file's.")
     ] = None,
@@ -277,6 +291,16 @@ def release(
     amend: Annotated[
         bool, typer.Option("--amend", help="Go on under the same budget with a changed study.")
     ] = False,
+    families: Annotated[
+        str,
+        typer.Option(
+            help="Relatives: warn, protect (draw more noise), or first (keep one of each family)."
+        ),
+    ] = "warn",
+    kinship: Annotated[
+        Path | None,
+        typer.Option(help="Relatives by KING or plink2 --make-king-table, not by the .fam file."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the card; draw and spend nothing.")
     ] = False,
@@ -308,7 +332,7 @@ def release(
             hint="give --top for the most associated ones, or --snps for those you name",
         )
     chosen_by = _chi_square_threshold(threshold, significance)
-    asked = Question(top, relation, score, numbers, chosen_by, named)
+    asked = Question(top, relation, score, numbers, chosen_by, named, families)
     with progress("counting") as tell:
         result = read_study(study, phenotypes, progress=tell)
     estimate = estimate_study_cost(plan, asked, result)

@@ -43,6 +43,16 @@ Save = Annotated[
     Path | None, typer.Option("--save", help="Write the answers: x.json, x.csv or x.parquet.")
 ]
 ScenarioFile = Annotated[Path, typer.Argument(help="A scenario file (TOML).")]
+StudyPath = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="PLINK files (with or without .bed), .vcf, or .tsv.")
+]
+Phenotypes = Annotated[
+    Path | None, typer.Option(help="Who is a case: a file with FID, IID and 1 or 2.")
+]
+LedgerPlace = Annotated[
+    str | None,
+    typer.Option(help="A file, or postgresql://…; by default STUDY.ledger beside the study."),
+]
 
 
 def plain_json(value: object) -> Any:
