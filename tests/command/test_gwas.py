@@ -116,6 +116,47 @@ def test_phenotypes_share_a_budget_in_one_ledger(inside, run, shown):
         assert code == 1 and "study:genotype" in err and "left" in err
 
 
+def test_another_study_in_a_ledger_says_whose_people_it_is_about(inside, run, shown):
+    """Under either relation; and a copy gets no second budget whatever is said."""
+    shown("gwas simulate more --cases 310 --controls 410 --snps 500 --causal 3 --seed 7")
+    small = "--top 3 --epsilon 0.2 --relation label-swap --ledger all.db"
+    shown(f"gwas release study {small}")
+    code, out, err = run(f"gwas release more {small}")
+    assert (code, out) == (1, "")
+    assert "--continues study:label-swap" in err and "--new-people" in err
+    other = small.replace("label-swap", "genotype")
+    code, out, err = run(f"gwas release more {other} --continues study:label-swap")
+    assert (code, out) == (1, "") and "do not compose" in err
+    code, out, err = run(f"gwas release more {small} --continues stuyd")
+    assert (code, out) == (2, "") and "study:label-swap" in err
+    for suffix in (".bed", ".bim", ".fam"):
+        (inside / f"copy{suffix}").write_bytes((inside / f"study{suffix}").read_bytes())
+    code, out, err = run(f"gwas release copy {small} --new-people")
+    assert (code, out) == (1, "") and "the rows of" in err
+    assert shown(f"gwas release more {small} --new-people --json")["dataset"] == "more:label-swap"
+    assert "by the curator's word" in run("ledger export all.db more:label-swap")[1]
+
+
+def test_a_study_goes_on_under_another_name(inside, run, shown):
+    shown("gwas simulate next --cases 310 --controls 410 --snps 500 --causal 3 --seed 7")
+    small = "--top 1 --relation label-swap --ledger all.db --json"
+    run("ledger create all.db study:label-swap --epsilon 1 --size-known")
+    shown(f"gwas release study --epsilon 0.5 {small}")
+    made = shown(f"gwas release next --epsilon 0.5 {small} --continues study")
+    assert made["dataset"] == "study:label-swap"
+    code, _, err = run(f"gwas release next --epsilon 0.5 {small} --continues study")
+    assert code == 1 and "left" in err
+
+
+def test_a_released_table_is_not_written_over(inside, run):
+    for name in ("x.tsv", "x.html"):
+        (inside / name).write_text("before")
+        code, out, err = run(f"{RELEASE} --relation label-swap --save {name}")
+        assert (code, out) == (2, "") and name in err
+        assert (inside / name).read_text() == "before"
+    assert not (inside / "study.ledger").exists()
+
+
 def test_relatives_are_warned_of(inside, run):
     lines = (inside / "study.fam").read_text().splitlines()
     lines[1] = " ".join([lines[0].split()[0], *lines[1].split()[1:]])

@@ -94,6 +94,13 @@ def test_another_month_is_refused_until_somebody_says_whose_it_is(release, run, 
     assert release("january")[0] == 1
 
 
+def test_a_dataset_that_is_not_there_is_not_continued(release, tmp_path):
+    """A misspelt name once opened a budget of its own."""
+    code, out, err = release("january", "--continues", "january")
+    assert (code, out) == (2, None) and "--continues" in err
+    assert not (tmp_path / "ledger.db").exists()
+
+
 def test_new_people_are_recorded_and_copies_are_refused(release, run, tmp_path):
     assert release("january")[0] == 0
     code, out, err = release("copy", "--new-people")

@@ -142,7 +142,7 @@ def test_one_study_under_two_names_is_noticed(strong, ledger, tmp_path):
     turned = gwas.Study(strong.snps.take(order), strong.counts[order], 3000, 3000)
     for other in (copy, turned):
         with pytest.raises(BudgetRefused, match=r"the rows of .* are those of dataset '"):
-            publish_study(other, PLAN, Question(3, "genotype"), ledger, "copy", copies="refuse")
+            publish_study(other, PLAN, Question(3, "genotype"), ledger, "copy", new_people=False)
     with pytest.warns(UserWarning, match="two budgets for the same people"):
         made = publish_study(copy, PLAN, Question(3, "genotype"), ledger, "copy")
     assert len(made.notes) == 1 and made.dataset == "copy:genotype"
@@ -217,9 +217,19 @@ def test_labels_have_a_budget_for_each_phenotype(cohort, ledger):
     publish_study(cohort[0], PLAN, Question(2, "label-swap"), ledger, "height")
     with pytest.raises(BudgetRefused, match=r"another table|'cases' as"):
         publish_study(cohort[1], PLAN, Question(2, "label-swap"), ledger, "height")
-    with pytest.warns(UserWarning, match="are those of dataset"):
-        made = publish_study(cohort[1], PLAN, Question(2, "label-swap"), ledger, "weight")
-    assert made.dataset == "weight:label-swap"
+    for new_people, name in ((None, "weight"), (False, "shoe size")):
+        with pytest.warns(UserWarning, match="are those of dataset"):
+            made = publish_study(
+                cohort[1 + (name != "weight")],
+                PLAN,
+                Question(2, "label-swap"),
+                ledger,
+                name,
+                new_people=new_people,
+            )
+        assert made.dataset == f"{name}:label-swap"
+    with pytest.raises(BudgetRefused, match="are those of dataset"):
+        publish_study(cohort[1], PLAN, Question(2, "label-swap"), ledger, "copy", new_people=True)
 
 
 def test_other_people_have_a_budget_of_their_own(cohort, ledger):

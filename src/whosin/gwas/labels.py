@@ -445,6 +445,7 @@ def randomise_labels(
     *,
     own: Array | None = None,
     own_budget: bool = False,
+    new_people: bool | None = None,
 ) -> LabelRelease:
     """Draw everyone's label once, paid from a ledger; asked again the same labels come back.
 
@@ -453,6 +454,8 @@ def randomise_labels(
             have the first one by default.
         own_budget: pay from a budget of this name, although the people have one for the labels of
             another phenotype: the curator's word that the phenotypes say nothing of each other.
+        new_people: False where people who are new to a ledger that has others are refused; True
+            records that nobody is in both, as the curator's word.
 
     Raises:
         BudgetRefused: the plan does not fit what is left, or the number of cases is published.
@@ -472,7 +475,10 @@ def randomise_labels(
     request = _find_request(ledger, name, print_)
     again = request is not None
     if request is None:
-        ledger.admit(name, plan.plan, registration=registration)
+        known = registration
+        if name not in ledger.datasets():
+            known = _claim_people(ledger, name, registration, own_budget, new_people)
+        ledger.admit(name, plan.plan, registration=known)
         account_name(ledger, dataset, ACCOUNT_NAMES[relation])  # again: others register too
         request = _name_request(ledger, name, print_)
 
@@ -570,6 +576,27 @@ def _find_account(
         f"the people of {name!r} are those of dataset {same[0]!r}, and its budget pays: labels of "
         "another phenotype may say something of this one (--own-budget, if they cannot)"
     ]
+
+
+def _claim_people(
+    ledger: Ledger,
+    name: str,
+    registration: Registration,
+    own_budget: bool,
+    new_people: bool | None,
+) -> Registration:
+    """The registration of a new account, once it is said whose labels these are."""
+    same = ledger.copies(name, registration)
+    ending = name[name.rindex(":") :]
+    if others := [other for other in same if not other.endswith(ending)]:
+        message = (
+            f"the people of {name!r} are those of dataset {others[0]!r}, and levels under two "
+            "relations do not compose"
+        )
+        raise BudgetRefused(message, field="dataset", value=name)
+    if own_budget or new_people is None:
+        return registration
+    return ledger.claim_people(name, registration, new_people=new_people)
 
 
 def _refuse_known_size(ledger: Ledger, name: str, registration: Registration) -> None:

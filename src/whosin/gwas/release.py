@@ -298,13 +298,6 @@ def _digest_lines(lines: Iterable[tuple[object, ...]]) -> str:
     return hashlib.sha256(f"{many} {total}".encode()).hexdigest()
 
 
-SHARED_BUDGET_REASONS = (
-    "these are the same labels",
-    "the phenotypes of the same genomes share one; it says nothing of who is a case of which",
-)
-"""Why another dataset pays: for labels, and for genotypes."""
-
-
 def describe_relatives(estimate: StudyCostEstimate) -> list[str]:
     """What holds for relatives in the study (F31), in a sentence; nothing where there are none."""
     found = estimate.related
@@ -372,13 +365,15 @@ def publish_study(
     request: str | None = None,
     *,
     amend: bool = False,
-    copies: str = "warn",
+    new_people: bool | None = None,
 ) -> StudyRelease:
     """Choose SNPs and publish numbers about them, paid from a ledger.
 
     Args:
         amend: record that the budget goes on with this study: more people, other SNPs.
-        copies: "refuse" where a study that has a budget under another name may not get another one.
+        new_people: False where a new study in a ledger that has others is refused; True records
+            that nobody is in both, as the curator's word. A study that has a budget under another
+            name gets no second one then; None warns of it.
 
     Raises:
         BudgetRefused: the plan does not fit what is left, the study was released under the other
@@ -392,16 +387,16 @@ def publish_study(
     registration = study_registration(study, question.relation)
     asked_name = account_name(ledger, dataset, question.relation)
     _refuse_published_sizes(ledger, asked_name, registration)
-    name = _paying_dataset(ledger, asked_name, registration, question.relation, amend, copies)
+    name = _paying_dataset(ledger, asked_name, registration, question.relation, amend)
     notes = describe_relatives(estimate)
     if name != asked_name:
         notes.append(
-            f"the people of {asked_name!r} are those of dataset {name!r}, and its budget pays: "
-            + SHARED_BUDGET_REASONS[question.relation == "genotype"]
+            f"the people of {asked_name!r} are those of dataset {name!r}, and its budget pays: the "
+            "phenotypes of the same genomes share one, which says nothing of who is a case of which"
         )
     paid = request is not None and read_name(request, "request") in ledger.requests(name, request)
     if not paid:
-        notes += _open_budget(ledger, name, plan, registration, amend=amend, copies=copies)
+        notes += _open_budget(ledger, name, plan, registration, amend=amend, new_people=new_people)
         # Again: someone may have registered meanwhile.
         account_name(ledger, dataset, question.relation)
     for note in notes:
@@ -439,13 +434,11 @@ def _published_snps(study: Study, answer: dict[str, Any]) -> tuple[Snps, Array]:
 
 
 def _paying_dataset(
-    ledger: Ledger, name: str, registration: Registration, relation: str, amend: bool, copies: str
+    ledger: Ledger, name: str, registration: Registration, relation: str, amend: bool
 ) -> str:
-    """Whose budget pays: a study's own, or the one that these genomes, or these labels, have."""
-    if copies == "refuse":
+    """Whose budget pays: a study's own, or the one that these people's genomes have already."""
+    if relation != "genotype":
         return name
-    if relation != "genotype":  # labels: only the same ones are known again
-        registration = replace(registration, source={"rows": registration.source["rows"]})
     same = [other for other in ledger.copies(name, registration) if other.endswith(f":{relation}")]
     if not same:
         return name
@@ -483,19 +476,38 @@ def _study_spend(
 
 
 def _open_budget(
-    ledger: Ledger, name: str, plan: Plan, registration: Registration, *, amend: bool, copies: str
+    ledger: Ledger,
+    name: str,
+    plan: Plan,
+    registration: Registration,
+    *,
+    amend: bool,
+    new_people: bool | None,
 ) -> list[str]:
     """Open the study's budget, or see that it is for this study; what is to be noted."""
     notes: list[str] = []
+    copies = "warn" if new_people is None else "refuse"
     if name in ledger.datasets():
         if amend:
             ledger.amend(name, registration)
-    else:
+    elif new_people is None or _is_further_phenotype(ledger, name, registration):
         notes = [describe_copy(name, other) for other in ledger.copies(name, registration)[:1]]
-        if not notes:  # nobody may register these people under another name meanwhile
-            copies = "refuse"
+        # Nobody may register these people under another name meanwhile.
+        copies = "warn" if notes else "refuse"
+    else:
+        registration = ledger.claim_people(name, registration, new_people=new_people)
     ledger.admit(name, plan, registration=registration, copies=copies)
     return notes
+
+
+def _is_further_phenotype(ledger: Ledger, name: str, registration: Registration) -> bool:
+    """Whether the people are known by other phenotypes alone: under label swaps each phenotype is a
+    secret of its own, and has its own budget."""
+    rows = replace(registration, source={"rows": registration.source["rows"]})
+    same = ledger.copies(name, registration)
+    accounts = [name, *same]
+    swaps = all(account.endswith(":label-swap") for account in accounts)
+    return bool(same) and swaps and not ledger.copies(name, rows)
 
 
 def account_name(ledger: Ledger, dataset: str, relation: str) -> str:

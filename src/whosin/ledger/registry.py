@@ -471,6 +471,38 @@ class Registry:
                 and RegisteredTable.read(row.registration).has_shape_of(registration)
             )
 
+    def claim_people(
+        self, dataset: str, registration: Registration, *, new_people: bool
+    ) -> Registration:
+        """The registration of a new dataset, once it is said whose rows these are.
+
+        Args:
+            new_people: record that nobody is in a dataset with the same privacy unit and columns,
+                as the curator's word.
+
+        Raises:
+            BudgetRefused: the rows have a budget under another name, or may be about the people of
+                another dataset and nobody has said that they are not.
+        """
+        if same := self.copies(dataset, registration):
+            raise BudgetRefused(
+                describe_copy(dataset, same[0]),
+                field="dataset",
+                value=dataset,
+                hint=f"say --continues {same[0]} to go on under that budget",
+            )
+        others = self.lookalikes(dataset, registration)
+        if others and not new_people:
+            raise BudgetRefused(
+                describe_lookalike(dataset, others[0]),
+                field="dataset",
+                value=dataset,
+                hint=f"say --continues {others[0]} if people may be in both (next month, a "
+                "correction), or --new-people if nobody is",
+            )
+        said = dict.fromkeys(others, "other people, by the curator's word")
+        return replace(registration, apart_from=said) if others else registration
+
     def budget_state(self, dataset: str) -> BudgetState:
         """Where a dataset stands."""
         with self._store.reading() as connection:

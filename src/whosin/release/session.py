@@ -24,7 +24,6 @@ from whosin.ledger.encoding import read_name
 from whosin.ledger.registry import (
     add_note,
     describe_copy,
-    describe_lookalike,
     describe_unanswered,
     describe_unnamed,
 )
@@ -317,7 +316,9 @@ class Session:
             self.ledger.amend(self.dataset, self.registration)
         elif not known:
             if new_people is not None:
-                self._check_people(new_people)
+                self.registration = self.ledger.claim_people(
+                    self.dataset, self.registration, new_people=new_people
+                )
             for other in self.ledger.copies(self.dataset, self.registration)[:1]:
                 self._note(describe_copy(self.dataset, other), warn=copies == "warn")
         if not self.curator:
@@ -345,21 +346,6 @@ class Session:
         """Name the request after what is asked, where asking it again is not new."""
         if self._batch is not None:
             self.request = name_request(self.ledger, self.dataset, self.plan, self._batch)
-
-    def _check_people(self, new_people: bool) -> None:
-        """A table like that of another dataset is about other people, or has its budget."""
-        others = self.ledger.lookalikes(self.dataset, self.registration)
-        if others and not new_people:
-            raise BudgetRefused(
-                describe_lookalike(self.dataset, others[0]),
-                field="dataset",
-                value=self.dataset,
-                hint=f"say --continues {others[0]} if people may be in both (next month, a "
-                "correction), or --new-people if nobody is",
-            )
-        if others:
-            said = dict.fromkeys(others, "other people, by the curator's word")
-            self.registration = replace(self.registration, apart_from=said)
 
     def _is_registered(self) -> bool:
         """Whether the dataset is registered with this very table already."""

@@ -13,9 +13,11 @@ import typer
 
 from whosin.app.cli import gwas_labels
 from whosin.app.cli.options import (
+    Continues,
     Draw,
     Json,
     LedgerPlace,
+    NewPeople,
     Phenotypes,
     StudyPath,
     add_options,
@@ -27,7 +29,7 @@ from whosin.app.cli.options import (
 )
 from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.extras import require_extras
-from whosin.plain_files import check_output, check_writable
+from whosin.plain_files import check_output, check_writable, require_new_file
 
 if TYPE_CHECKING:
     from whosin.calibration import Plan
@@ -291,6 +293,8 @@ def release(
     amend: Annotated[
         bool, typer.Option("--amend", help="Go on under the same budget with a changed study.")
     ] = False,
+    continues: Continues = None,
+    new_people: NewPeople = False,
     families: Annotated[
         str,
         typer.Option(
@@ -322,6 +326,11 @@ def release(
         check_writable(path, "--save", (".tsv", ".html"))
         if path.suffix.lower() == ".html":
             require_extras("charts")
+        if not dry_run:
+            require_new_file(path, "--save")
+    if continues is not None:
+        refuse_options({"--dataset": dataset}, "--continues")
+        dataset, amend = continues.removesuffix(":genotype").removesuffix(":label-swap"), True
     plan = plan_study(target, adversary)
     named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
     if (top is None) == (not named):
@@ -343,7 +352,11 @@ def release(
     where, name = ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
     with Ledger(where) as opened, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the notes say it
-        made = publish_study(result, plan, asked, opened, name, request, amend=amend)
+        known = opened.datasets()
+        if continues is not None and not {f"{name}:genotype", f"{name}:label-swap"} & {*known}:
+            raise UnknownName("--continues", continues, known)
+        said = {"amend": amend, "new_people": new_people}
+        made = publish_study(result, plan, asked, opened, name, request, **said)
     for note in made.notes:
         print_warning(note)
     for path in files:

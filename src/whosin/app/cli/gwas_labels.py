@@ -12,6 +12,7 @@ import typer
 from whosin.app.cli.options import (
     Json,
     LedgerPlace,
+    NewPeople,
     Phenotypes,
     StudyPath,
     add_options,
@@ -19,7 +20,7 @@ from whosin.app.cli.options import (
     print_warning,
 )
 from whosin.errors import InvalidInput, at
-from whosin.plain_files import check_output, check_writable
+from whosin.plain_files import check_writable, require_new_file
 
 if TYPE_CHECKING:
     from whosin.calibration import Plan
@@ -66,6 +67,7 @@ def randomise(
             "--own-budget", help="This phenotype says nothing of others with a budget here."
         ),
     ] = False,
+    new_people: NewPeople = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the card; draw and spend nothing.")
     ] = False,
@@ -78,7 +80,9 @@ def randomise(
     from whosin.report import gwas_labels
 
     check_writable(save, "--save", PHENOTYPE_SUFFIXES)
-    check_output(draw_path(save), "--save")
+    for path in (save, draw_path(save)):
+        if not dry_run:
+            require_new_file(path, "--save")
     read_coding(coding)
     people = LabelledPeople.read(study, phenotypes)
     plan, own = _plan_people(target, adversary, one_sided, people, (priors, strata))
@@ -90,7 +94,8 @@ def randomise(
     base = study_prefix(study)
     where, name = ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
     with Ledger(where) as opened:
-        made = randomise_labels(people, plan, opened, name, own=own, own_budget=own_budget)
+        said = {"own_budget": own_budget, "new_people": new_people}
+        made = randomise_labels(people, plan, opened, name, own=own, **said)
     for note in made.notes:
         print_warning(note)
     made.write(save, coding)
@@ -150,6 +155,7 @@ def correct(
 
     if save is not None:
         check_writable(save, "--save", (".tsv", ".txt"))
+        require_new_file(save, "--save")
     draw = LabelDraw.load(labels)
     made = correct_results(read_results(results), draw)
     if save is not None:

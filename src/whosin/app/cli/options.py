@@ -42,6 +42,16 @@ ReportFile = Annotated[
 Save = Annotated[
     Path | None, typer.Option("--save", help="Write the answers: x.json, x.csv or x.parquet.")
 ]
+Continues = Annotated[
+    str | None,
+    typer.Option(
+        "--continues",
+        help="The dataset whose people these are: next month, a correction. Its budget goes on.",
+    ),
+]
+NewPeople = Annotated[
+    bool, typer.Option("--new-people", help="Nobody is in a dataset with the same columns.")
+]
 ScenarioFile = Annotated[Path, typer.Argument(help="A scenario file (TOML).")]
 StudyPath = Annotated[
     Path, typer.Argument(metavar="STUDY", help="PLINK files (with or without .bed), .vcf, or .tsv.")

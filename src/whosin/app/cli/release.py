@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whosin.app.cli.options import (
+    Continues,
     Json,
+    NewPeople,
     ReportFile,
     Save,
     ScenarioFile,
@@ -54,16 +56,6 @@ Continued = Annotated[
 ]
 Amend = Annotated[
     bool, typer.Option("--amend", help="Go on with another file, other domains or bounds.")
-]
-Continues = Annotated[
-    str | None,
-    typer.Option(
-        "--continues",
-        help="The dataset whose people these are: next month, a correction. Its budget goes on.",
-    ),
-]
-NewPeople = Annotated[
-    bool, typer.Option("--new-people", help="Nobody is in a dataset with the same columns.")
 ]
 Again = Annotated[
     bool, typer.Option("--again", help="Ask anew what was asked before, and pay again.")
@@ -110,6 +102,13 @@ def release(
     check_answer_files(loaded, save)
     if continues is not None:
         loaded, amend = replace(loaded, dataset=continues), True
+        if loaded.read_budget_state(ledger) is None:
+            raise InvalidInput(
+                f"the ledger has no dataset {continues!r} that this could continue",
+                field="--continues",
+                value=continues,
+                hint="whosin ledger show names them; leave --continues out for the first release",
+            )
     choices = SessionChoices(request, amend, again, new_people)
     if again or not loaded.was_asked(ledger, request, amend=amend):
         prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
