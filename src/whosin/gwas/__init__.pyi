@@ -7,6 +7,7 @@ from .association import odds_ratios as odds_ratios
 from .association import p_values as p_values
 from .association import sensitivity as sensitivity
 from .people import Snps as Snps
+from .people import StudyFilter as StudyFilter
 from .release import Question as Question
 from .release import StudyCostEstimate as StudyCostEstimate
 from .release import StudyRelease as StudyRelease

@@ -38,11 +38,11 @@ from whosin.documents import MAX_STUDY_BYTES, check_keys, read_json, read_words
 from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import Array, exp_down, log_down, number_range, rational
 from whosin.families import Family, FixedSize, Independent
-from whosin.gwas.bed import Groups, sibling_path
+from whosin.gwas.bed import Groups
 from whosin.gwas.people import PersonName, check_instance, read_people
 from whosin.gwas.release import PRIVACY_UNIT, account_name
 from whosin.gwas.release import study_registration as register_study
-from whosin.gwas.study import Study, read_study
+from whosin.gwas.study import Study, people_file, read_study
 from whosin.ledger import Cost, Ledger, Spend, encoding
 from whosin.ledger.registration import PEOPLE_KIND, Registration
 from whosin.plain_files import create_file, write_file
@@ -76,10 +76,11 @@ class LabelledPeople:
 
     @classmethod
     def read(cls, path: str | Path, phenotypes: str | Path | None = None) -> LabelledPeople:
-        """PLINK's files, or a .fam file without genotypes."""
+        """PLINK's files, or a .fam or .psam file without genotypes."""
         file = read_path(path, "study")
-        alone = file.suffix == ".fam" and not sibling_path(file, ".bed").exists()
-        names, groups = read_people(sibling_path(file, ".fam"), phenotypes)
+        beside = {".fam": ".bed", ".psam": ".pgen"}.get(file.suffix)
+        alone = beside is not None and not file.with_suffix(beside).exists()
+        names, groups = read_people(file if alone else people_file(file), phenotypes)
         return cls(names, groups, None if alone else read_study(file, phenotypes))
 
     @cached_property

@@ -198,9 +198,11 @@ def find_families(
     return Families(dict(shapes), dict(kinships), len(related), families, dict(pairs), kept)
 
 
-def read_kinship(path: str | Path, names: Sequence[tuple[str, str]]) -> Families | None:
+def read_kinship(
+    path: str | Path, names: Sequence[tuple[str, str]], counted: Array
+) -> Families | None:
     """The relatives of people by a kinship table, as KING and plink2 --make-king-table write it:
-    FID1, IID1, FID2, IID2 (or #IID1, IID2) and KINSHIP.
+    FID1, IID1, FID2, IID2 (or #IID1, IID2) and KINSHIP. `counted` says who is in the study.
 
     Several relatives of a person may share the same alleles: they are taken to do so as far as
     their degrees allow, which says most (comonotone sharing).
@@ -221,7 +223,9 @@ def read_kinship(path: str | Path, names: Sequence[tuple[str, str]]) -> Families
         message = f"some lines of {file.name} do not have the {len(header)} columns of its header"
         raise InvalidInput(message, field=file.name)
     with_family = all(family in header for family, _ in ends)
-    places = {name if with_family else ("", name[1]): at for at, name in enumerate(names)}
+    places = {
+        name if with_family else ("", name[1]): at for at, name in enumerate(names) if counted[at]
+    }
     columns = [(header.index(f) if with_family else None, header.index(p)) for f, p in ends]
     degree: dict[tuple[int, int], str] = {}
     for row in rows[1:]:

@@ -19,6 +19,7 @@ budget under another name is paid from that one.
 from __future__ import annotations
 
 import hashlib
+import math
 import uuid
 import warnings
 from collections.abc import Iterable
@@ -31,7 +32,7 @@ import numpy as np
 from whosin import noise
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value, spell
-from whosin.exact import Array, rational
+from whosin.exact import Array, rational, read_ranged
 from whosin.gwas.association import (
     STUDY_RELATIONS,
     Association,
@@ -56,6 +57,7 @@ from whosin.ledger import Cost, Ledger, Spend, encoding
 from whosin.ledger.encoding import read_name
 from whosin.ledger.registration import PEOPLE_KIND, Registration
 from whosin.ledger.registry import describe_copy
+from whosin.noise.additive import MAX_CUBE_DIMENSIONS
 from whosin.validation import read_whole
 
 NUMBER_KINDS = ("counts", "chi2", "nothing")
@@ -63,6 +65,11 @@ CHI2_STEP = Fraction(1, 100)
 """The grid on which χ² is published."""
 MIN_RELEASE_EPSILON = Fraction(1, 10**6)
 """The least ε. With less the answer would be only noise, and wider than integers hold."""
+
+
+NONE_CHANCE_DIVISOR = 20
+CHOICE_SHARE = Fraction(7, 10)
+"""How much of ε choosing gets where numbers are published, too (THEORY F30: about .7 for one)."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +82,11 @@ class Question:
         score: choose by "distance" to the threshold, or by "chi2".
         numbers: also publish allele "counts" (and what follows from them), "chi2", or "nothing".
         threshold: the χ² that the distance is measured from; it serves to choose, not to call a
-            SNP significant.
+            SNP significant. None for the best one that is known.
+        share: how much of ε goes to the choice where numbers are published, too; None for the best.
+        gap: publish how far the chosen SNP is ahead of the next one; only for top = 1, where it
+            costs nothing, and by default there.
+        none_of_them: let "none of them" compete for being chosen; only for top = 1.
         named: publish numbers about these SNPs instead, with all of ε. Whoever names them must
             not have looked at the data.
         families: what is done about relatives in the study: "warn", or "protect" them, too, by
@@ -87,20 +98,16 @@ class Question:
     relation: str
     score: str = "distance"
     numbers: str = "counts"
-    threshold: object = SELECTION_THRESHOLD
+    threshold: object = None
+    share: object = None
+    gap: bool | None = None
+    none_of_them: bool = False
     named: tuple[str, ...] = ()
     families: str = "warn"
 
     def __post_init__(self) -> None:
         check_relation(self.relation)
-        if self.families not in FAMILY_POLICIES:
-            raise UnknownName("families", str(self.families), FAMILY_POLICIES)
-        if self.families == "protect" and self.relation != "genotype":
-            message = (
-                f"relatives are protected under genotype changes alone: under {self.relation} "
-                "everybody's genome is taken as known"
-            )
-            raise InvalidInput(message, field="families", value=self.families)
+        _check_families(self.families, self.relation)
         named = self.named
         if not isinstance(named, tuple | list) or not all(isinstance(n, str) for n in named):
             raise invalid_value("named SNPs", "a list of names", repr(named)[:80])
@@ -121,11 +128,30 @@ class Question:
             )
         if len(set(self.named)) < len(self.named):
             raise InvalidInput("a SNP is named twice", field="named SNPs")
-        rational(self.threshold, "threshold")
+        if self.threshold is not None:
+            rational(self.threshold, "threshold")
+        if self.share is not None:
+            read_ranged(self.share, "share", "strictly between 0 and 1")
+        for field in ("gap", "none_of_them"):
+            if getattr(self, field) and self.top != 1:
+                what = f"{field} needs top = 1: the order of several shows no more than itself"
+                raise InvalidInput(what, field=field, value=self.top)
+        object.__setattr__(self, "gap", self.top == 1 if self.gap is None else bool(self.gap))
 
     @property
     def size(self) -> int:
         return len(self.named) if self.top is None else self.top
+
+
+def _check_families(families: object, relation: str) -> None:
+    if families not in FAMILY_POLICIES:
+        raise UnknownName("families", str(families), FAMILY_POLICIES)
+    if families == "protect" and relation != "genotype":
+        message = (
+            f"relatives are protected under genotype changes alone: under {relation} everybody's "
+            "genome is taken as known"
+        )
+        raise InvalidInput(message, field="families", value=families)
 
 
 @dataclass(frozen=True)
@@ -136,8 +162,9 @@ class StudyCostEstimate:
         snps: how many SNPs the study looked at.
         selection_spread: the scale of the noise on scores, in units of their grid; 0 where SNPs
             are named.
-        spread: the scale of the noise on numbers, in units of `step`; 0 without numbers.
+        number_noise: on the numbers, in units of `step`; None without numbers.
         epsilons: what the choice and the numbers cost.
+        threshold: the χ² that distances are measured from.
         related: the families of the study, if it has any.
         charge: what is paid where relatives are protected, too; the sum of `epsilons` otherwise.
     """
@@ -147,21 +174,38 @@ class StudyCostEstimate:
     cases: int
     controls: int
     snps: int
-    selection_spread: float
-    spread: Fraction
+    selection_spread: Fraction
+    number_noise: noise.CubeNoise | None
     step: Fraction
     epsilons: tuple[Fraction, Fraction]
+    threshold: Fraction
     related: Families | None = None
     charge: Fraction | None = None
 
     @property
+    def none_score(self) -> int:
+        """The score of "none of them": SNPs that are not beyond the threshold have at most 0, and
+        noise lifts one of them above this in at most one of twenty releases."""
+        above = float(self.selection_spread) * math.log(NONE_CHANCE_DIVISOR * self.snps)
+        return math.ceil(above)
+
+    @property
     def selection_scale(self) -> float:
         """The scale of the noise on scores, in their own unit: changes, or χ²."""
-        return self.selection_spread * float(score_step(self.question.score))
+        return float(self.selection_spread * score_step(self.question.score))
+
+    @property
+    def published_noise(self) -> noise.CubeNoise | None:
+        """The noise on numbers in their own unit: copies, or χ²."""
+        if self.number_noise is None:
+            return None
+        return replace(self.number_noise, scale=self.number_noise.scale * self.step)
 
     @property
     def scale(self) -> float:
-        return float(self.spread * self.step)
+        """How far noise moves a number: the scale of Laplace noise that is as wide."""
+        made = self.published_noise
+        return 0.0 if made is None else (made.variance / 2) ** 0.5
 
     def spend(self) -> Spend:
         asked = self.question
@@ -172,7 +216,9 @@ class StudyCostEstimate:
             "relation": asked.relation,
             "score": asked.score,
             "numbers": asked.numbers,
-            "threshold": str(rational(asked.threshold)),
+            "threshold": str(self.threshold),
+            "gap": asked.gap,
+            "none of them": asked.none_of_them,
             "cases": self.cases,
             "controls": self.controls,
             "snps": self.snps,
@@ -220,36 +266,67 @@ def _estimate_noise(plan: Plan, question: Question, study: Study) -> StudyCostEs
         raise InvalidInput(message, field="plan", value=plan.relation, hint=hint)
     if question.size > len(study.snps):
         raise invalid_value("top", f"at most {len(study.snps)}, the number of SNPs", question.size)
-    read_threshold(question.threshold, study.cases + study.controls)
+    threshold = read_threshold(choose_threshold(question), study.cases + study.controls)
     sizes = study.cases, study.controls
     field = "epsilon of the plan"
     total = Fraction(encoding.budget_units(plan.epsilon, field), encoding.EPSILON_UNITS)
     if total < MIN_RELEASE_EPSILON:
         raise invalid_value(field, f"at least {spell(MIN_RELEASE_EPSILON)}", plan.epsilon)
-    chosen = Fraction(0) if question.named else total / 2
-    parts = (total, Fraction(0)) if question.numbers == "nothing" else (chosen, total - chosen)
+    parts = split_epsilon(question, total)
     change = score_sensitivity(question.score, *sizes, question.relation)
-    width = selection_scale(change, parts[0], question.size) if question.top else 0.0
-    spread, step = _number_noise(question, *sizes, parts[1])
-    return StudyCostEstimate(question, plan, *sizes, len(study.snps), width, spread, step, parts)
+    width = selection_scale(change, parts[0], question.size) if question.top else Fraction(0)
+    number_noise, step = _number_noise(question, *sizes, parts[1])
+    return StudyCostEstimate(
+        question,
+        plan,
+        *sizes,
+        len(study.snps),
+        selection_spread=width,
+        number_noise=number_noise,
+        step=step,
+        epsilons=parts,
+        threshold=threshold,
+    )
+
+
+def choose_threshold(question: Question) -> object:
+    return SELECTION_THRESHOLD if question.threshold is None else question.threshold
+
+
+def split_epsilon(question: Question, total: Fraction) -> tuple[Fraction, Fraction]:
+    """What the choice and the numbers get, in whole units of the ledger."""
+    if question.named:
+        return Fraction(0), total
+    if question.numbers == "nothing":
+        return total, Fraction(0)
+    share = CHOICE_SHARE if question.share is None else rational(question.share, "share")
+    units = encoding.EPSILON_UNITS
+    chosen = Fraction((share * total * units).__floor__(), units)
+    return chosen, total - chosen
 
 
 def _number_noise(
     question: Question, cases: int, controls: int, epsilon: Fraction
-) -> tuple[Fraction, Fraction]:
-    """(scale of the noise in steps, size of a step)."""
+) -> tuple[noise.CubeNoise | None, Fraction]:
+    """(the noise in steps, size of a step). One person has a genotype at every SNP, and each SNP's
+    number moves by at most its sensitivity: noise on a cube. Where genotypes are secret, one of
+    them moves the copies among cases or those among controls, so each side has all of ε."""
     if question.numbers == "nothing":
-        return Fraction(0), Fraction(1)
+        return None, Fraction(1)
+    if question.size > MAX_CUBE_DIMENSIONS:
+        most = f"at most {spell(MAX_CUBE_DIMENSIONS)} SNPs with numbers"
+        raise invalid_value("top" if question.top else "named SNPs", most, question.size)
     if question.numbers == "counts":
-        change = imputed_sensitivity(
-            "allele-counts", cases, controls, question.relation, question.size
+        change, step = (
+            imputed_sensitivity("allele-counts", cases, controls, question.relation) / COPY_STEP,
+            COPY_STEP,
         )
-        return change / COPY_STEP / epsilon, COPY_STEP
-    grid = noise.Grid(CHI2_STEP)
-    change = imputed_sensitivity("allelic-chi2", cases, controls, question.relation)
-    slack = Fraction(4 * (cases + controls), 2**48)  # of χ² in floating point, as for scores
-    steps = grid.sensitivity(question.size * (change + slack), question.size)
-    return steps / epsilon, CHI2_STEP
+    else:
+        slack = Fraction(4 * (cases + controls), 2**48)  # of χ² in floating point, as for scores
+        whole = imputed_sensitivity("allelic-chi2", cases, controls, question.relation) + slack
+        change, step = Fraction(noise.Grid(CHI2_STEP).sensitivity(whole)), CHI2_STEP
+    made = noise.CubeNoise.at_epsilon(change, epsilon, question.size)
+    return made.check_drawable("plan for a larger ε", "epsilon of the plan"), step
 
 
 PRIVACY_UNIT = "person"
@@ -324,7 +401,9 @@ class StudyRelease:
 
     Attributes:
         snps: the chosen SNPs, best first; `places` are their indices in the study.
-        numbers: SNPs × 2 noisy copies of A1 among cases and controls, or SNPs × 1 noisy χ².
+        numbers: SNPs × 2 noisy copies of A1 among cases and controls (their sum is exact where
+            labels are secret), or SNPs × 1 noisy χ².
+        gap: how far the chosen SNP is ahead of the next, in units of the score; None if not asked.
         all_snps: every SNP of the study, public, for drawing.
         dataset: the study's name in the ledger.
         notes: what people should be told about the budget, in sentences.
@@ -338,6 +417,7 @@ class StudyRelease:
     dataset: str
     request: str | None
     notes: tuple[str, ...] = ()
+    gap: float | None = None
 
     def association(self) -> Association:
         """Frequencies, p-values and odds ratios that follow from released counts."""
@@ -351,8 +431,14 @@ class StudyRelease:
                 hint='ask with numbers = "counts"',
             )
         x, y = self.numbers.T
+        estimate = self.estimate
         return estimate_association(
-            x, y, self.estimate.cases, self.estimate.controls, self.estimate.scale
+            x,
+            y,
+            estimate.cases,
+            estimate.controls,
+            estimate.published_noise,
+            pooled=estimate.question.relation != "genotype",
         )
 
 
@@ -403,20 +489,34 @@ def publish_study(
         warnings.warn(note, stacklevel=2)
 
     def draw(_: int) -> dict[str, object]:
-        chosen = named if question.top is None else choose_snps(estimate, study.counts)
-        return {
-            "places": chosen.tolist(),
-            "snps": study.snps.take(chosen).columns(),
-            "noisy": _noisy_numbers(estimate, study.counts[chosen]),
-        }
+        return draw_answer(estimate, study, named)
 
     key = uuid.uuid4().hex if request is None else request
     debit = ledger.debit(name, key, _study_spend(estimate, ledger, name, study, registration))
     [answer] = ledger.answer_debits([debit], key, draw)
     chosen, places = _published_snps(study, answer)
-    noisy = np.array(answer["noisy"], dtype=np.int64).reshape(question.size, -1)
+    noisy = np.array(answer["noisy"], dtype=np.int64).reshape(len(chosen), -1)
     numbers = noisy * float(estimate.step)
-    return StudyRelease(estimate, chosen, places, numbers, study.snps, name, key, tuple(notes))
+    gap = answer["gap"]
+    ahead = None if gap is None else gap * float(score_step(question.score))
+    about = name, key, tuple(notes), ahead
+    return StudyRelease(estimate, chosen, places, numbers, study.snps, *about)
+
+
+def draw_answer(
+    estimate: StudyCostEstimate, study: Study, named: Array | None = None
+) -> dict[str, object]:
+    """Draw what a release publishes, as plain data; `named` are the indices of named SNPs."""
+    if estimate.question.top is None:
+        chosen, gap = named if named is not None else np.zeros(0, dtype=np.int64), None
+    else:
+        chosen, gap = choose_snps(estimate, study.counts)
+    return {
+        "places": chosen.tolist(),
+        "snps": study.snps.take(chosen).columns(),
+        "noisy": _noisy_numbers(estimate, study.counts[chosen]),
+        "gap": gap,
+    }
 
 
 def _published_snps(study: Study, answer: dict[str, Any]) -> tuple[Snps, Array]:
@@ -524,12 +624,19 @@ def account_name(ledger: Ledger, dataset: str, relation: str) -> str:
     return f"{dataset}:{relation}"
 
 
-def choose_snps(estimate: StudyCostEstimate, table: Array) -> Array:
-    """Draw the indices of the SNPs that are published, best first: what the cost estimate costs."""
+def choose_snps(estimate: StudyCostEstimate, table: Array) -> tuple[Array, int | None]:
+    """Draw the indices of the SNPs that are published, best first, and the gap where it is asked
+    for: what the cost estimate costs. No SNP is "none of them"."""
     asked = estimate.question
     sizes = estimate.cases, estimate.controls
-    values = selection_scores(asked.score, table, asked.relation, asked.threshold, sizes)
-    return noise.top_k(values, asked.size, estimate.selection_spread)
+    values = selection_scores(asked.score, table, asked.relation, estimate.threshold, sizes)
+    if asked.top != 1 or len(values) + asked.none_of_them < 2:
+        return noise.top_k(values, asked.size, estimate.selection_spread), None
+    if asked.none_of_them:
+        values = np.append(values, estimate.none_score)
+    best, gap = noise.noisy_max_gap(values, estimate.selection_spread)
+    chosen = np.array([best] if best < len(table) else [], dtype=np.int64)
+    return chosen, gap if asked.gap else None
 
 
 def _named_snps(question: Question, study: Study) -> Array:
@@ -543,12 +650,16 @@ def _named_snps(question: Question, study: Study) -> Array:
 
 def _noisy_numbers(estimate: StudyCostEstimate, table: Array) -> list[list[int]]:
     """The numbers of the chosen SNPs, in steps, with exact noise."""
-    if estimate.question.numbers == "nothing":
+    made = estimate.number_noise
+    if made is None or not len(table):
         return []
     people = estimate.cases, estimate.controls, estimate.question.relation
-    if estimate.question.numbers == "counts":
-        values = np.stack(imputed_copies(table, *people), axis=1)
-    else:
+    if estimate.question.numbers == "chi2":
         values = noise.Grid(CHI2_STEP).units(imputed_chi2(table, *people))[:, None]
-    drawn = noise.LaplaceNoise(estimate.spread).draw(values.shape)
+        drawn = made.draw().T
+    else:
+        values = np.stack(imputed_copies(table, *people), axis=1)
+        drawn = made.draw(2).T
+        if estimate.question.relation != "genotype":  # the sum is exact
+            drawn[:, 1] = -drawn[:, 0]
     return [list(map(int, row)) for row in values + drawn]

@@ -445,9 +445,12 @@ def score_step(kind: str) -> Fraction:
     return Fraction(1) if kind == "distance" else SCORE_STEP
 
 
-def selection_scale(sensitivity: int, epsilon: Fraction, top: int) -> float:
-    """The scale of the noise with which choosing `top` SNPs costs at most ε, by OpenDP's map."""
+def selection_scale(sensitivity: int, epsilon: Fraction, top: int) -> Fraction:
+    """The scale of the noise with which choosing `top` SNPs costs at most ε: 2Δ/ε for one, with its
+    gap (`noise.noisy_max_gap`), and for more by OpenDP's map (`noise.top_k`)."""
+    if top == 1:
+        return 2 * sensitivity / Fraction(epsilon)
     scale = float(2 * top * sensitivity / epsilon)
-    while noise.selection_epsilon(sensitivity, scale, top) > epsilon:
+    while noise.selection_epsilon(sensitivity, Fraction(scale), top) > epsilon:
         scale *= 1 + 2.0**-50
-    return scale
+    return Fraction(scale)

@@ -14,13 +14,12 @@ import numpy as np
 from whosin import beliefs
 from whosin.calibration import Plan
 from whosin.exact import Array, format_decimals, format_figures, format_percent, rational
-from whosin.gwas import Snps, Study, allele_frequencies, allelic_chi2, odds_ratios, p_values
-from whosin.gwas.association import bound_noise, noisy_chi2_p
+from whosin.gwas import Snps, Study, p_values
+from whosin.gwas.association import noisy_chi2_p
 from whosin.gwas.attack import AttackPoint
-from whosin.gwas.people import allele_counts, group_sizes
 from whosin.gwas.release import StudyCostEstimate, StudyRelease
 from whosin.gwas.simulation import Experiment, Outcome
-from whosin.gwas.study import PUBLIC_COLUMNS
+from whosin.gwas.study import PUBLIC_COLUMNS, TABLE_BLOCK_SNPS
 from whosin.plain_files import create_file, write_file
 from whosin.report.card import plan_card
 from whosin.report.charts import CHART_COLOURS, LEGEND_OPTIONS, colour_scale, rows_chart
@@ -54,13 +53,13 @@ def release_rows(release: StudyRelease) -> list[Row]:
 
 
 def _estimate_columns(release: StudyRelease) -> list[tuple[str, Array]]:
-    numbers, scale = release.numbers, release.estimate.scale
-    if release.estimate.question.numbers == "nothing":
+    noise = release.estimate.published_noise
+    if noise is None:
         return []
     if release.estimate.question.numbers == "chi2":
-        chi2 = numbers[:, 0]
-        within = np.full(len(chi2), bound_noise(scale))
-        return [("CHISQ", chi2), ("P", noisy_chi2_p(chi2, scale)), ("CHISQ_NOISE95", within)]
+        chi2 = release.numbers[:, 0]
+        within = np.full(len(chi2), noise.continuous_quantile(0.95))
+        return [("CHISQ", chi2), ("P", noisy_chi2_p(chi2, noise)), ("CHISQ_NOISE95", within)]
     result = release.association()
     low, high = result.interval
     return [
@@ -85,16 +84,24 @@ def write_exact(study: Study, path: Path) -> None:
 
 
 def _exact_lines(study: Study) -> Iterator[str]:
-    chi2 = allelic_chi2(study.counts)
-    f_a, f_u = allele_frequencies(study.counts)
-    copies, known = sum(allele_counts(study.counts)), sum(group_sizes(study.counts))
-    varies = (copies > 0) & (copies < 2 * known)
-    tests = (np.where(varies, each, np.nan) for each in (chi2, p_values(chi2)))
-    columns = (f_a, f_u, *tests, odds_ratios(study.counts))
-    public = zip(*study.snps.columns(), strict=True)
-    numbers = zip(*(column.tolist() for column in columns), strict=True)
-    for names, values in zip(public, numbers, strict=True):
-        yield "\t".join((*map(str, names), *map(_plink_number, values))) + "\n"
+    for first in range(0, len(study.snps), TABLE_BLOCK_SNPS):
+        part = study.take(np.arange(first, min(first + TABLE_BLOCK_SNPS, len(study.snps))))
+        public = zip(*part.snps.columns(), strict=True)
+        numbers = zip(*(column.tolist() for column in exact_statistics(part)), strict=True)
+        for names, values in zip(public, numbers, strict=True):
+            yield "\t".join((*map(str, names), *map(_plink_number, values))) + "\n"
+
+
+def exact_statistics(study: Study) -> tuple[Array, ...]:
+    """F_A, F_U, CHISQ, P and OR of PLINK's `--assoc`, NaN where it has NA: males have one allele on
+    X. For the curator."""
+    x, w, y, v = study.alleles().T.astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gap, below = x * v - y * w, (x + w) * (y + v) * (x + y) * (w + v)
+        chi2 = (x + w + y + v) * gap * gap / below
+        # PLINK prints a χ² of 0 where one group has no genotypes and the other varies.
+        chi2 = np.where((below == 0) & (x + y > 0) & (w + v > 0), 0.0, chi2)
+        return x / (x + w), y / (y + v), chi2, p_values(chi2), x * v / (y * w)
 
 
 def _plink_number(value: float) -> str:
@@ -339,9 +346,10 @@ def estimate_card(estimate: StudyCostEstimate) -> list[TextSection]:
 
 def _published_lines(estimate: StudyCostEstimate) -> list[str]:
     asked = estimate.question
-    score = SCORE_NAMES[asked.score].format(float(rational(asked.threshold)))
+    score = SCORE_NAMES[asked.score].format(float(estimate.threshold))
     chosen, numbers = (float(part) for part in estimate.epsilons)
-    within = bound_noise(estimate.scale)
+    noise = estimate.published_noise
+    within = 0.0 if noise is None else noise.continuous_quantile(0.95)
     people = f"{estimate.cases:,} cases and {estimate.controls:,} controls"
     lines = [
         f"The {asked.top} most associated of {estimate.snps:,} SNPs among {people}, chosen by "
@@ -398,7 +406,7 @@ def describe_study_release(release: StudyRelease) -> Document:
 
 def exact_chart(study: Study) -> Any:
     """The Manhattan plot of exact p-values. Not for publication."""
-    p = p_values(allelic_chi2(study.counts))
+    p = np.nan_to_num(exact_statistics(study)[3], nan=1.0)
     return manhattan_plot(study.snps, p, "Exact associations: private, not for publication")
 
 

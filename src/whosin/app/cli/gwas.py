@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -316,7 +316,9 @@ def release(
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
     from whosin.gwas import read_study
     from whosin.gwas.bed import study_prefix
+    from whosin.gwas.people import StudyFilter
     from whosin.gwas.release import Question, estimate_study_cost, publish_study
+    from whosin.gwas.study import keep_first, read_relatives
     from whosin.ledger import Ledger
     from whosin.report import gwas
     from whosin.report.gwas import save_study_page, write_release
@@ -341,9 +343,12 @@ def release(
             hint="give --top for the most associated ones, or --snps for those you name",
         )
     chosen_by = _chi_square_threshold(threshold, significance)
-    asked = Question(top, relation, score, numbers, chosen_by, named, families)
+    asked = Question(top, relation, score, numbers, chosen_by, named=named, families=families)
     with progress("counting") as tell:
-        result = read_study(study, phenotypes, progress=tell)
+        keep = keep_first(study, phenotypes, kinship) if families == "first" else None
+        result = read_study(study, phenotypes, filters=StudyFilter(keep=keep), progress=tell)
+    if kinship is not None:
+        result = replace(result, related=read_relatives(study, phenotypes, kinship, keep))
     estimate = estimate_study_cost(plan, asked, result)
     if dry_run:
         print_result(json, _estimate_data(estimate), gwas.describe_estimate, estimate)
@@ -372,10 +377,9 @@ def _chi_square_threshold(threshold: str | None, significance: str | None) -> ob
     from scipy.special import chdtri
 
     from whosin.exact import rational
-    from whosin.gwas.scores import SELECTION_THRESHOLD
 
     if significance is None:
-        return SELECTION_THRESHOLD if threshold is None else rational(threshold, "--threshold")
+        return None if threshold is None else rational(threshold, "--threshold")
     refuse_options({"--threshold": threshold}, "--significance")
     value = float(rational(significance, "--significance"))
     if not 1e-300 <= value < 1:
@@ -386,13 +390,12 @@ def _chi_square_threshold(threshold: str | None, significance: str | None) -> ob
 def _estimate_data(
     estimate: StudyCostEstimate, made: StudyRelease | None = None
 ) -> dict[str, object]:
-    from whosin.exact import rational
     from whosin.report.gwas import release_rows
 
     asked = ("top", "named", "relation", "score", "numbers")
     data: dict[str, object] = {
         **{key: getattr(estimate.question, key) for key in asked},
-        "threshold": rational(estimate.question.threshold),
+        "threshold": estimate.threshold,
         "epsilon": sum(estimate.epsilons),
         "epsilon_selection": estimate.epsilons[0],
         "epsilon_numbers": estimate.epsilons[1],
