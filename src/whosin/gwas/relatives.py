@@ -368,20 +368,18 @@ class _Pedigree:
         )
 
     def bare_families(self) -> list[list[int]]:
-        """People of one family ID none of whom has a parent."""
+        """People of the study of one family ID, where nobody in the file with this ID has a
+        parent."""
         listed: dict[str, list[int]] = defaultdict(list)
+        known = {"0"}
         for place, row in enumerate(self.rows):
             if self.counted[place]:
                 listed[row[0]].append(place)
+            if self.parents[place] != (-1, -1):
+                known.add(row[0])
         if len(listed) < 2:
             return []
-        return [
-            places
-            for name, places in listed.items()
-            if name != "0"
-            and len(places) > 1
-            and all(self.parents[place] == (-1, -1) for place in places)
-        ]
+        return [places for name, places in listed.items() if name not in known and len(places) > 1]
 
 
 def _find_root(parent: list[int], node: int) -> int:
