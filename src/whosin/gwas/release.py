@@ -380,7 +380,8 @@ def describe_relatives(estimate: StudyCostEstimate) -> list[str]:
     found = estimate.related
     if found is None:
         return []
-    who = f"{found.people} of these people have relatives in the study ({found.families} families)"
+    families = f"{found.families} {'family' if found.families == 1 else 'families'}"
+    who = f"{found.people} of these people have relatives in the study ({families})"
     if estimate.question.relation != "genotype":
         return [
             f"{who}: their genomes are taken as known, and the promise is for beliefs about labels "
