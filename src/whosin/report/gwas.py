@@ -33,7 +33,7 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.gwas_labels import relatives_section
+from whosin.report.study_labels import relatives_section
 from whosin.report.table_views import format_cell
 
 Row = dict[str, str | int | float]

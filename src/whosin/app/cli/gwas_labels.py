@@ -77,7 +77,7 @@ def randomise(
     from whosin.gwas.bed import study_prefix
     from whosin.gwas.labels import LabelledPeople, draw_path, randomise_labels, read_coding
     from whosin.ledger import Ledger
-    from whosin.report import gwas_labels
+    from whosin.report import study_labels
 
     check_writable(save, "--save", PHENOTYPE_SUFFIXES)
     for path in (save, draw_path(save)):
@@ -89,7 +89,7 @@ def randomise(
     if dry_run:
         data = {"epsilon": plan.epsilon, "ratios": plan.ratios, "labels": plan.method}
         size = len(people.order)
-        print_result(json, data, gwas_labels.describe_label_plan, plan, size)
+        print_result(json, data, study_labels.describe_label_plan, plan, size)
         return
     base = study_prefix(study)
     where, name = ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
@@ -100,7 +100,7 @@ def randomise(
         print_warning(note)
     made.write(save, coding)
     files = [save, draw_path(save)]
-    print_result(json, gwas_labels.label_data(made), gwas_labels.describe_labels, made, files)
+    print_result(json, study_labels.label_data(made), study_labels.describe_labels, made, files)
 
 
 def _plan_people(
@@ -151,7 +151,7 @@ def correct(
     """Correct odds ratios and standard errors for labels that were randomised."""
     from whosin.gwas.labels import LabelDraw
     from whosin.gwas.results import correct_results, read_results
-    from whosin.report import gwas_labels
+    from whosin.report import study_labels
 
     if save is not None:
         check_writable(save, "--save", (".tsv", ".txt"))
@@ -159,11 +159,11 @@ def correct(
     draw = LabelDraw.load(labels)
     made = correct_results(read_results(results), draw)
     if save is not None:
-        gwas_labels.write_corrected(made, save)
+        study_labels.write_corrected(made, save)
     kept = {key: each for key, each in asdict(made.purity).items() if key != "covariance"}
-    rows = gwas_labels.corrected_rows(made) if json else []
+    rows = study_labels.corrected_rows(made) if json else []
     data = {"program": made.table.program, "labels": draw.method, **kept, "snps": rows}
-    print_result(json, data, gwas_labels.describe_corrected, made, draw)
+    print_result(json, data, study_labels.describe_corrected, made, draw)
 
 
 @app.command()
@@ -201,7 +201,7 @@ def beacon(
     from whosin.app.cli.gwas import plan_study
     from whosin.exact import rational
     from whosin.gwas.beacons import Beacon, check_one_sided
-    from whosin.report import gwas_labels
+    from whosin.report import study_labels
     from whosin.validation import read_whole
 
     plan = plan_study(target, adversary)
@@ -212,7 +212,7 @@ def beacon(
             study, plan, (ask, frequencies), (known, calling_error), place
         )
         given = {"answers": [asdict(each) for each in made], "left": left}
-        print_result(json, given, gwas_labels.describe_beacon_answers, made, left)
+        print_result(json, given, study_labels.describe_beacon_answers, made, left)
         return
     if people is None:
         message = "a look ahead needs the number of people"
@@ -236,7 +236,7 @@ def beacon(
             for f in listed
         ],
     }
-    print_result(json, data, gwas_labels.describe_beacon, about, plan, listed, answers)
+    print_result(json, data, study_labels.describe_beacon, about, plan, listed, answers)
 
 
 def _answer_questions(

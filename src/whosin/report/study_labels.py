@@ -217,10 +217,11 @@ def relatives_section(estimate: StudyCostEstimate) -> list[TextSection]:
         before = prior if prior < 1 else Fraction(1, 2)
         spent = float(sum(estimate.epsilons)) * estimate.relatives_factor()
         after = beliefs.posterior(math.exp(spent), before)
+        kind = "a bound" if found.kinships else "exact"
         lines.append(
             f"That is ε = {spent:.4f}, from {format_percent(before)} to at most "
             f"{format_percent(float(after), 'up')}, against someone who knows all other genomes "
-            "and the pedigree. It is exact for the count of one SNP; for several, which may be "
+            f"and the pedigree. It is {kind} for the count of one SNP; for several, which may be "
             "linked, and for choosing, relatives count with all that they may share."
         )
     return [make_section("Relatives in the study", *lines)]
