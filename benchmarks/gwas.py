@@ -13,7 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from measuring import HOME, Row
+from whosin import Ledger, Posterior
+from whosin.families import Independent
 from whosin.gwas import Simulation, allelic_chi2, distance_scores
+from whosin.gwas.labels import LabelledPeople, plan_labels, randomise_labels
 from whosin.gwas.simulation import Experiment, run_experiment
 
 PEOPLE = 5_000
@@ -47,6 +50,7 @@ def rows() -> Iterator[Row]:
             recorded,
         )
     yield _scores()
+    yield _labels()
     start = time.perf_counter()
     run_experiment(Experiment())
     took = time.perf_counter() - start
@@ -95,6 +99,23 @@ def _scores() -> Row:
     return Row(
         "10^6 distance scores (CPU)", took, "2 CPU s", took <= 2, "a loop, extrapolated", loop
     )
+
+
+def _labels() -> Row:
+    """Labels of 500,000 people: the .fam file read, drawn, paid, stored and written."""
+    people = 500_000
+    with tempfile.TemporaryDirectory(dir=HOME) as folder:
+        fam = Path(folder) / "cohort.fam"
+        with fam.open("w") as file:
+            file.writelines(f"f{i} i{i} 0 0 1 {2 if i % 50 == 0 else 1}\n" for i in range(people))
+        plan = plan_labels(Posterior("0.75"), Independent(0, "0.1"), "one-sided")
+        start = time.process_time()
+        found = LabelledPeople.read(fam)
+        with Ledger(Path(folder) / "ledger.db") as ledger:
+            made = randomise_labels(found, plan, ledger, "cohort")
+        made.write(Path(folder) / "labels.txt")
+        took = time.process_time() - start
+    return Row(f"labels of {people:,} people randomised (CPU)", took, "10 CPU s", took <= 10)
 
 
 def _loop(row: list[int]) -> int:
