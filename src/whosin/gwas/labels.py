@@ -22,7 +22,7 @@ import binascii
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -102,16 +102,17 @@ class LabelledPeople:
             known = Registration(privacy_unit=PRIVACY_UNIT, domains=domains, source=source)
         return replace(known, domains={**known.domains, "labels": {"values": [method]}})
 
-    def fingerprint(self, ratios: Sequence[Fraction]) -> str:
-        """Who has which label, and which ratio: of the question that a debit pays for."""
-        lines = (
-            f"{' '.join(self.names[place])} {self.groups.cases[place]} {ratio}"
-            for place, ratio in zip(self.order.tolist(), ratios, strict=True)
+    def fingerprint(self, ratios: Sequence[Fraction], own: Array) -> str:
+        """Who has which label, and which of the ratios: of the question that a debit pays for."""
+        words = [f"{case} {ratio}" for ratio in ratios for case in (0, 1)]
+        coded = (2 * own + self.groups.cases[self.order]).tolist()
+        return _digest_words(
+            f"{' '.join(self.names[place])} {words[code]}"
+            for place, code in zip(self.order.tolist(), coded, strict=True)
         )
-        return _digest_words(lines)
 
 
-def _digest_words(words: Iterator[str] | Sequence[str]) -> str:
+def _digest_words(words: Iterable[str]) -> str:
     text = "\n".join(words).encode("utf-8", "surrogatepass")
     return hashlib.sha256(text).hexdigest()
 
@@ -472,7 +473,7 @@ def randomise_labels(
     if plan.method == "one-sided":
         _refuse_known_size(ledger, asked_name, registration)
     ratios = plan.ratios
-    print_ = people.fingerprint([ratios[place] for place in which.tolist()])
+    print_ = people.fingerprint(ratios, which)
     request = _find_request(ledger, name, print_)
     again = request is not None
     if request is None:

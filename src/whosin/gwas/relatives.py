@@ -164,13 +164,19 @@ def find_families(
     Raises:
         InvalidInput: someone is their own ancestor, or has two fathers or two mothers.
     """
-    _check_parents(rows, source)
-    graph = _Pedigree(rows, np.ones(len(rows), dtype=bool) if counted is None else counted)
+    everybody = np.ones(len(rows), dtype=bool)
+    studied = everybody if counted is None else counted
+    places = _linked_places(rows, studied)
+    if not places:
+        return None
+    linked = [rows[place] for place in places]
+    _check_parents(linked, source)
+    graph = _Pedigree(linked, studied[places])
     shapes: Counter[Shape] = Counter()
     pairs: Counter[str] = Counter()
     kinships: Counter[tuple[str, ...]] = Counter()
     related: set[int] = set()
-    kept = np.ones(len(rows), dtype=bool)
+    kept = np.ones(len(linked), dtype=bool)
     families = 0
     for members in graph.components(source):
         inside = sorted(node for node in members if graph.counted[node])
@@ -195,7 +201,24 @@ def find_families(
             kept[inside[1:]] = False
     if not families:
         return None
-    return Families(dict(shapes), dict(kinships), len(related), families, dict(pairs), kept)
+    everybody[places] = kept
+    return Families(dict(shapes), dict(kinships), len(related), families, dict(pairs), everybody)
+
+
+def _linked_places(rows: Sequence[Sequence[str]], counted: Array) -> list[int]:
+    """Who has a parent, is one, or shares a family ID that not everybody in the study has."""
+    parents = {(row[0], name) for row in rows for name in row[2:4] if name != "0"}
+    sizes = Counter(row[0] for row in rows)
+    shared = {name for name, size in sizes.items() if size > 1 and name != "0"}
+    if len(shared) == 1 and {rows[place][0] for place in np.flatnonzero(counted)} <= shared:
+        shared = set()
+    if not parents and not shared:
+        return []
+    return [
+        place
+        for place, row in enumerate(rows)
+        if row[0] in shared or row[2] != "0" or row[3] != "0" or (row[0], row[1]) in parents
+    ]
 
 
 def read_kinship(
@@ -377,8 +400,6 @@ class _Pedigree:
                 listed[row[0]].append(place)
             if self.parents[place] != (-1, -1):
                 known.add(row[0])
-        if len(listed) < 2:
-            return []
         return [places for name, places in listed.items() if name not in known and len(places) > 1]
 
 
