@@ -41,7 +41,7 @@ ROOMS = {
 """Which modules a room has, and the tests that must notice."""
 FIRST = (
     "flint", "hypothesis", "ibis.backends.duckdb", "numpy.testing", "pandas", "psycopg",
-    "pyarrow.parquet", "pytest", "rich.console", "scipy.stats", "sqlalchemy", "typer",
+    "pyarrow.parquet", "pytest", "rich.console", "scipy.stats", "typer",
 )  # fmt: skip
 """What mutants need, imported before they are forked."""
 APART = "wherever_it_runs"

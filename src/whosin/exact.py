@@ -57,7 +57,7 @@ def rational(value: object, field: str = "number") -> Fraction:
     "5%", unless they are very long or very large, and floats by their decimals: 0.1 is 1/10."""
     if isinstance(value, float | np.floating) and np.isfinite(value):
         return Fraction(str(value))  # of NumPy's floats repr has the type's name too
-    return exact_fraction(value, field)
+    return _read_spelled(value, field) if isinstance(value, str) else exact_fraction(value, field)
 
 
 def exact_fraction(value: object, field: str = "number") -> Fraction:
@@ -152,7 +152,7 @@ def is_exact(*values: object) -> bool:
 def flint_rational(value: object) -> Any:
     from flint import fmpq
 
-    ratio = exact_fraction(value)
+    ratio = value if isinstance(value, Fraction) else exact_fraction(value)
     return fmpq(ratio.numerator, ratio.denominator)
 
 

@@ -41,7 +41,7 @@ NEEDLESS = {
     "pyarrow.compute",
     "pydantic",
     "scipy",
-    "sqlalchemy.dialects.postgresql",
+    "sqlalchemy",
     "whosin.app.cli.audit",
     "whosin.app.cli.gwas",
     "whosin.audit",
@@ -71,7 +71,7 @@ for line in sys.argv[1:]:
         os._exit(0)
     assert os.wait()[1] == 0
 """
-HEAVY = {"duckdb", "ibis", "sqlalchemy", "whosin.audit", "whosin.calibration", "whosin.release"}
+HEAVY = {"duckdb", "ibis", "whosin.audit", "whosin.calibration", "whosin.release"}
 HEAVY |= {"numpy", "pydantic"}
 ENGINE_ALONE = "import duckdb, ibis.backends.duckdb; duckdb.connect()"
 MOST_TIMES_ENGINE = 4.0

@@ -89,7 +89,7 @@ def run_killed(code: str, *arguments: object) -> str:
 
 @cache
 def _pool() -> WorkerPool:
-    return WorkerPool(["whosin.ledger.ledger", "sqlalchemy.dialects.sqlite", "ledger_programs"])
+    return WorkerPool(["whosin.ledger.ledger", "ledger_programs"])
 
 
 def run_program(code: str, arguments: list[str]) -> str:

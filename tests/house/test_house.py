@@ -51,7 +51,6 @@ SINGLE_IMPORTERS = {
 """Modules of under 200 lines that one sibling alone imports, and why they stand by themselves."""
 
 TERSE_NAMES = {
-    "find_requests_by": "whose requests",
     "numbers_at": "at a place",
     "sample_with_without": "both sides at once",
     "as_count_lattice": "a conversion",

@@ -56,12 +56,14 @@ def limit(ledger):
 """,
     # SQLite's own idea of a full disk.
     "pages": """
-from sqlalchemy import event
 def limit(ledger):
     ledger.dispose()
-    @event.listens_for(ledger._store._made, "connect")
-    def few(connection, record):
+    connect = ledger._store._connect
+    def few():
+        connection = connect()
         connection.execute("PRAGMA max_page_count = 40")
+        return connection
+    ledger._store._connect = few
 """,
 }
 

@@ -640,7 +640,7 @@ def test_the_pragmas_hold_on_every_connection(ledger):
         with store.reading() as connection:
             barrier.wait(300)
             names = ("journal_mode", "synchronous", "foreign_keys")
-            seen.append([connection.exec_driver_sql(f"PRAGMA {n}").scalar() for n in names])
+            seen.append([connection.execute(f"PRAGMA {n}").fetchone()[0] for n in names])
 
     barrier = threading.Barrier(7)
     with ThreadPoolExecutor(7) as pool:
@@ -653,7 +653,7 @@ def test_a_writer_locks_before_it_reads(ledger, tmp_path):
     with ledger._store.writing(), pytest.raises(sqlite3.OperationalError, match="locked"):
         other.execute("BEGIN IMMEDIATE")
     with ledger._store.reading() as connection:
-        assert connection.exec_driver_sql("SELECT count(*) FROM whosin_entries").scalar() == 0
+        assert connection.execute("SELECT count(*) FROM whosin_entries").fetchone() == (0,)
         other.execute("BEGIN IMMEDIATE")
     other.close()
 
@@ -736,8 +736,8 @@ def broken(path: Path, head: str | None = None) -> bool:
 def cells() -> list[tuple[str, str]]:
     from whosin.ledger import entries
 
-    tables = (entries.datasets, entries.entries, entries.answers)
-    return [(table.name, column.name) for table in tables for column in table.columns]
+    tables = (entries.DATASETS_TABLE, entries.ENTRIES_TABLE, entries.ANSWERS_TABLE)
+    return [(table, column) for table in tables for column in entries.TABLE_COLUMNS[table]]
 
 
 def other_values(value: object) -> list[object]:

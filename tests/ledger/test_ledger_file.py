@@ -211,7 +211,7 @@ def test_nothing_reads_the_whole_history_to_ask(path) -> None:
         ledger.budget_state("d")
         said: list[str] = []
         with ledger._store.reading() as connection:
-            driver: Any = connection.connection.driver_connection
+            driver: Any = connection
         driver.set_trace_callback(said.append)
         ledger.admit("d", PLAN, resume=True)
         ledger.requests("d", "r/")

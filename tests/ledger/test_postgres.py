@@ -11,7 +11,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from sqlalchemy import create_engine, text
 
 import postgres
 import whosin as wi
@@ -21,7 +20,7 @@ from suspending_checks import check_a_release_of_its_own, check_forking, check_s
 from whosin.app.example_data import write_hospital
 from whosin.errors import BrokenHistory, BudgetRefused, StoreFailed
 from whosin.ledger import Cost, Spend, encoding, entries, registry, store, verify
-from whosin.ledger.store import format_moment, read_url
+from whosin.ledger.store import format_moment
 
 PLAN = wi.calibrate(wi.Epsilon(1))
 PRICE = Spend({"query": "count"}, {"add-remove": Cost.pure("0.1")})
@@ -39,10 +38,8 @@ def admin(server):
     """Runs a statement beside the ledger."""
 
     def run(statement: str) -> None:
-        engine = create_engine(read_url(server.url), isolation_level="AUTOCOMMIT")
-        with engine.connect() as connection:
-            connection.execute(text(statement))
-        engine.dispose()
+        with psycopg.connect(server.url, autocommit=True) as connection:
+            connection.execute(statement)
 
     return run
 
@@ -170,7 +167,7 @@ def test_an_answer_takes_four_round_trips(ledger, monkeypatch):
 
     monkeypatch.setattr(Transaction, "_run", count)
     with monkeypatch.context() as patch:
-        # Whatever SQLAlchemy sends by itself would be a trip more: a ping, a BEGIN, a COMMIT.
+        # Whatever is sent besides would be a trip more: a ping, a BEGIN, a COMMIT.
         patch.setattr(psycopg.Connection, "commit", lambda _: pytest.fail("a trip more"))
         patch.setattr(psycopg.Cursor, "executemany", lambda *_: pytest.fail("a trip more"))
         assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
@@ -200,9 +197,9 @@ def test_a_disk_that_fails_at_the_commit_leaves_nothing(ledger, admin, monkeypat
 
     ledger.register("d", PLAN)
     broken = {"call debit": "SELECT 1 / 0"}
-    real = transaction._compiled
+    real = transaction.statement_text
     monkeypatch.setattr(
-        transaction, "_compiled", lambda name, on: broken.get(name) or real(name, on)
+        transaction, "statement_text", lambda name, on: broken.get(name) or real(name, on)
     )
     with pytest.raises(StoreFailed, match="no answer was given"):
         ledger.answer("d", PRICE, lambda: 1, "r")
@@ -269,7 +266,7 @@ def test_a_server_that_crashes_anywhere_is_one_sentence(server, url, run, caplog
             with pytest.raises(StoreFailed) as caught:
                 call()
             try:
-                connection.exec_driver_sql("SELECT 1")
+                connection.execute("SELECT 1")
             except Exception as error:
                 with pytest.raises(StoreFailed) as inside:
                     begun.__exit__(type(error), error, None)
@@ -292,8 +289,8 @@ def test_a_dataset_locked_by_someone(url, admin):
     with wi.Ledger(url, wait=0.3) as ledger:
         ledger.register("d", PLAN)
         ledger.register("other", PLAN)
-        with ledger._store._made.connect() as connection:
-            connection.execute(text("SELECT * FROM whosin_datasets WHERE name = 'd' FOR UPDATE"))
+        with psycopg.connect(url) as connection:
+            connection.execute("SELECT * FROM whosin_datasets WHERE name = 'd' FOR UPDATE")
             with pytest.raises(StoreFailed, match="locked by another session; no answer"):
                 ledger.answer("d", PRICE, lambda: 1, "r")
             assert ledger.answer("other", PRICE, lambda: 1, "r") == 1
@@ -311,11 +308,11 @@ def test_a_server_set_to_other_habits(url, admin):
         with ledger._store.writing() as connection:
             ledger._store.stamp(connection)
             shown = [
-                connection.exec_driver_sql(f"SHOW {setting}").scalar()
+                connection.execute(f"SHOW {setting}").fetchone()[0]
                 for setting in ("synchronous_commit", "transaction_isolation", "lock_timeout")
             ]
         with ledger._store.reading() as connection:
-            view = connection.exec_driver_sql("SHOW transaction_isolation").scalar()
+            view = connection.execute("SHOW transaction_isolation").fetchone()[0]
         assert (shown, view) == (["on", "read committed", "5s"], "repeatable read")
         with ledger._store.turn("d", "r") as turn:
             shown = [
@@ -356,10 +353,10 @@ def as_role(url, ledger):
     roles = ("analysts", "curators", "closers")
     with ledger._store.writing() as connection:
         for role in roles:
-            connection.exec_driver_sql(f"DROP ROLE IF EXISTS {role}")
-            connection.exec_driver_sql(f"CREATE ROLE {role} LOGIN PASSWORD 'few-rights'")
+            connection.execute(f"DROP ROLE IF EXISTS {role}")
+            connection.execute(f"CREATE ROLE {role} LOGIN PASSWORD 'few-rights'")
         for statement in grants.strip().split(";")[:-1]:
-            connection.exec_driver_sql(statement)
+            connection.execute(statement)
     opened = []
 
     def connect(role: str) -> wi.Ledger:
@@ -372,8 +369,8 @@ def as_role(url, ledger):
         each.dispose()
     with ledger._store.writing() as connection:
         for role in roles:
-            connection.exec_driver_sql(f"DROP OWNED BY {role}")
-            connection.exec_driver_sql(f"DROP ROLE {role}")
+            connection.execute(f"DROP OWNED BY {role}")
+            connection.execute(f"DROP ROLE {role}")
 
 
 def test_the_grants_of_the_documentation_are_enough(as_role):
@@ -405,7 +402,7 @@ def test_the_grants_of_the_documentation_allow_no_more(as_role, ledger):
         ):
             refused = pytest.raises(StoreFailed, match="permission denied")
             with refused, session._store.writing() as connection:
-                connection.exec_driver_sql(statement)
+                connection.execute(statement)
     for call in (
         lambda: analyst.register("e", PLAN),
         lambda: analyst.admit("e", PLAN),
@@ -502,7 +499,7 @@ def test_an_empty_database_is_not_a_ledger_yet(url):
 
 def test_a_newer_version(url, ledger):
     with ledger._store.writing() as connection:
-        connection.exec_driver_sql("UPDATE whosin_ledger SET version = 7")
+        connection.execute("UPDATE whosin_ledger SET version = 7")
     with pytest.raises(StoreFailed, match="format 7, written by a newer whosin"):
         wi.Ledger(url)
 
@@ -511,7 +508,7 @@ def test_a_changed_row_shows(ledger):
     ledger.register("d", PLAN)
     ledger.answer("d", PRICE, lambda: 1, "r")
     with ledger._store.writing() as connection:
-        connection.exec_driver_sql("UPDATE whosin_answers SET answer = '2'")
+        connection.execute("UPDATE whosin_answers SET answer = '2'")
     with pytest.raises(BrokenHistory, match="answer to request 'r' was changed"):
         verify(ledger, "d")
 

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
-from whosin.exact import Array, chosen_percent, flint_rational, number_range, probability, rational
+from whosin.exact import Array, chosen_percent, flint_rational, number_range, rational, read_ranged
 from whosin.priors import FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.arrays import Underflow, check_underflow
 from whosin.spaces.quotients import Lattice, two_binomials
@@ -368,7 +368,8 @@ def spelled_range(beliefs: Range) -> str:
 
 
 def read_interval(low: object, high: object) -> Range:
-    ends = probability(low, "low"), probability(high, "high")
+    accepted = "between 0 and 1"
+    ends = read_ranged(low, "low", accepted), read_ranged(high, "high", accepted)
     if ends[0] > ends[1]:
         raise invalid_value("low", f"at most high, {high}", low)
     if ends[0] == ends[1] and ends[0] in (0, 1):

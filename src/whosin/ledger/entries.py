@@ -13,28 +13,14 @@ looks before it changes anything.
 from __future__ import annotations
 
 import json
+import re
+import sqlite3
 import sys
 from collections import namedtuple
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any
-
-from sqlalchemy import (
-    BigInteger,
-    Column,
-    ColumnElement,
-    Connection,
-    ForeignKey,
-    Integer,
-    MetaData,
-    String,
-    Table,
-    Text,
-    UniqueConstraint,
-    func,
-    select,
-)
 
 from whosin.calibration import Fallback, Plan, PlannedNoise
 from whosin.calibration.plan import decode_object
@@ -93,76 +79,123 @@ class Debit:
 FORMAT_VERSION = 2
 FORMAT_KIND = "whosin ledger"
 
-metadata = MetaData()
-
-_BYTEWISE_STRING = String(200).with_variant(String(200, collation="C"), "postgresql")
-"""Sorted by bytes whatever the database's language, so that an index finds a beginning."""
-
-_UNIT_COLUMNS = ("epsilon", "rho", "delta", "spent_epsilon", "spent_rho", "spent_delta")
-
-about = Table(
-    "whosin_ledger",
-    metadata,
-    Column("kind", String(32), primary_key=True),
-    Column("version", Integer, nullable=False),
-)
-
-datasets = Table(
-    "whosin_datasets",
-    metadata,
-    Column("name", String(200), primary_key=True),
-    Column("state", String(24), nullable=False),
-    Column("relation", String(16), nullable=False),
-    Column("alone", Integer, nullable=False),
-    *(Column(name, BigInteger, nullable=False) for name in _UNIT_COLUMNS),
-    Column("debits", Integer, nullable=False),
-    Column("entries", Integer, nullable=False),
-    Column("head", String(64), nullable=False),
-    Column("last", String(32), nullable=False),
-    Column("plan", Text, nullable=False),
-    Column("registration", Text),
-)
-
-entries = Table(
-    "whosin_entries",
-    metadata,
-    Column("dataset", String(200), ForeignKey("whosin_datasets.name"), primary_key=True),
-    Column("number", Integer, primary_key=True, autoincrement=False),
-    Column("kind", String(16), nullable=False),
-    Column("request", _BYTEWISE_STRING),
-    Column("body", Text, nullable=False),
-    Column("head", String(64), nullable=False),
+DATASETS_TABLE, ENTRIES_TABLE = "whosin_datasets", "whosin_entries"
+ANSWERS_TABLE, ABOUT_TABLE = "whosin_answers", "whosin_ledger"
+_OF_DATASET = f"FOREIGN KEY (dataset) REFERENCES {DATASETS_TABLE} (name)"
+TABLE_COLUMNS = {
+    DATASETS_TABLE: {
+        "name": "VARCHAR(200) NOT NULL PRIMARY KEY",
+        "state": "VARCHAR(24) NOT NULL",
+        "relation": "VARCHAR(16) NOT NULL",
+        "alone": "INTEGER NOT NULL",
+        "epsilon": "BIGINT NOT NULL",
+        "rho": "BIGINT NOT NULL",
+        "delta": "BIGINT NOT NULL",
+        "spent_epsilon": "BIGINT NOT NULL",
+        "spent_rho": "BIGINT NOT NULL",
+        "spent_delta": "BIGINT NOT NULL",
+        "debits": "INTEGER NOT NULL",
+        "entries": "INTEGER NOT NULL",
+        "head": "VARCHAR(64) NOT NULL",
+        "last": "VARCHAR(32) NOT NULL",
+        "plan": "TEXT NOT NULL",
+        "registration": "TEXT",
+    },
+    ABOUT_TABLE: {"kind": "VARCHAR(32) NOT NULL PRIMARY KEY", "version": "INTEGER NOT NULL"},
+    ANSWERS_TABLE: {
+        "dataset": "VARCHAR(200) NOT NULL",
+        "request": "VARCHAR(200) NOT NULL",
+        "answer": "TEXT NOT NULL",
+    },
+    ENTRIES_TABLE: {
+        "dataset": "VARCHAR(200) NOT NULL",
+        "number": "INTEGER NOT NULL",
+        "kind": "VARCHAR(16) NOT NULL",
+        # Sorted by bytes whatever the database's language, so that an index finds a beginning.
+        "request": "VARCHAR(200) {bytewise}",
+        "body": "TEXT NOT NULL",
+        "head": "VARCHAR(64) NOT NULL",
+    },
+}
+"""The tables of a ledger, in the order in which they are made, and their columns."""
+_TABLE_CONSTRAINTS = {
+    ANSWERS_TABLE: ("PRIMARY KEY (dataset, request)", _OF_DATASET),
     # At most one debit and one answer for a request, whatever two processes do at once.
-    UniqueConstraint("dataset", "request", "kind", name="whosin_once"),
-)
+    ENTRIES_TABLE: (
+        "PRIMARY KEY (dataset, number)",
+        "CONSTRAINT whosin_once UNIQUE (dataset, request, kind)",
+        _OF_DATASET,
+    ),
+}
 
-answers = Table(
-    "whosin_answers",
-    metadata,
-    Column("dataset", String(200), ForeignKey("whosin_datasets.name"), primary_key=True),
-    Column("request", String(200), primary_key=True),
-    Column("answer", Text, nullable=False),
-)
 
-DatasetRow = namedtuple("DatasetRow", [column.name for column in datasets.columns])  # type: ignore[misc]
-EntryRow = namedtuple("EntryRow", [column.name for column in entries.columns])  # type: ignore[misc]
+def table_statements(*, server: bool) -> list[str]:
+    """What makes the tables of a ledger that are not there yet."""
+    bytewise, made = 'COLLATE "C"' if server else "", []
+    for table, columns in TABLE_COLUMNS.items():
+        listed = [f'"{name}" {kind.format(bytewise=bytewise)}' for name, kind in columns.items()]
+        parts = ", ".join([*listed, *_TABLE_CONSTRAINTS.get(table, ())])
+        made.append(f"CREATE TABLE IF NOT EXISTS {table} ({parts})")
+    return made
+
+
+def select_sql(table: str, condition: str = "", columns: Sequence[str] = ()) -> str:
+    """SELECT of a table's columns, by name; all of them by default."""
+    listed = ", ".join(f'"{name}"' for name in columns or TABLE_COLUMNS[table])
+    return f"SELECT {listed} FROM {table} {condition and 'WHERE '}{condition}".rstrip()
+
+
+def insert_sql(table: str) -> str:
+    """INSERT of a whole row, with its columns as named values."""
+    names = TABLE_COLUMNS[table]
+    columns, values = (", ".join(form.format(name) for name in names) for form in ('"{}"', ":{}"))
+    return f"INSERT INTO {table} ({columns}) VALUES ({values})"
+
+
+def server_text(text: str) -> str:
+    """A statement with named values, :name, as psycopg writes them."""
+    return re.sub(r":(\w+)", r"%(\1)s", text)
+
+
+def execute_sql(connection: Any, text: str, **values: object) -> Any:
+    """The cursor of a statement with named values, on either driver's connection."""
+    if not values:
+        return connection.execute(text)
+    sqlite = isinstance(connection, sqlite3.Connection)
+    return connection.execute(text if sqlite else server_text(text), values)
+
+
+DatasetRow = namedtuple("DatasetRow", list(TABLE_COLUMNS[DATASETS_TABLE]))  # type: ignore[misc]
+EntryRow = namedtuple("EntryRow", list(TABLE_COLUMNS[ENTRIES_TABLE]))  # type: ignore[misc]
 
 DATASET_COUNT_COLUMNS = ("alone", "epsilon", "rho", "delta", "debits", "entries")
 DATASET_TEXT_COLUMNS = ("name", "state", "relation", "head", "last", "plan")
 
 
-def dataset_row(connection: Connection, name: str) -> Any:
+def dataset_row(connection: Any, name: str) -> Any:
     """The row of a dataset; None where there is none."""
-    result = connection.execute(select(datasets).where(datasets.c.name == name)).first()
+    found = execute_sql(connection, select_sql(DATASETS_TABLE, "name = :name"), name=name)
+    result = found.fetchone()
     return None if result is None else DatasetRow._make(result)
 
 
-def count_suspensions(connection: Connection, dataset: str) -> int:
+def dataset_names(connection: Any) -> list[str]:
+    """The names of all datasets."""
+    return [str(name) for (name,) in connection.execute(f"SELECT name FROM {DATASETS_TABLE}")]
+
+
+def registrations(connection: Any) -> dict[str, RegisteredTable]:
+    """What each dataset with a table is registered for, by name."""
+    condition = "registration IS NOT NULL"
+    kept = connection.execute(select_sql(DATASETS_TABLE, condition, ("name", "registration")))
+    return {str(name): RegisteredTable.read(text) for name, text in kept}
+
+
+def count_suspensions(connection: Any, dataset: str) -> int:
     """How often a dataset was suspended; found through an index."""
-    result = select(func.count()).where(
-        entries.c.dataset == dataset, entries.c.request.is_(None), entries.c.kind == "suspended"
-    )
-    return int(connection.execute(result).scalar_one())
+    mine = "dataset = :dataset AND request IS NULL AND kind = 'suspended'"
+    count = f"SELECT count(*) FROM {ENTRIES_TABLE} WHERE {mine}"
+    return int(execute_sql(connection, count, dataset=dataset).fetchone()[0])
 
 
 def read_budget_state(row: Any, suspensions: int = 0) -> BudgetState:
@@ -209,38 +242,45 @@ def entry_values(entry: Entry) -> dict[str, object]:
     return {**entry.linked(), "body": encoding.canonical_json(entry.body), "head": entry.head}
 
 
-def read_history(connection: Connection, dataset: str) -> list[Entry]:
+def read_history(connection: Any, dataset: str) -> list[Entry]:
     """All entries of a dataset, oldest first."""
-    query = select(entries).where(entries.c.dataset == dataset).order_by(entries.c.number)
-    return [read_entry(row) for row in connection.execute(query)]
+    query = select_sql(ENTRIES_TABLE, "dataset = :dataset ORDER BY number")
+    found = execute_sql(connection, query, dataset=dataset)
+    return [read_entry(EntryRow._make(row)) for row in found]
 
 
-def find_requests(connection: Connection, dataset: str, prefix: str, *, answered: bool) -> set[str]:
+def find_requests(connection: Any, dataset: str, prefix: str, *, answered: bool) -> set[str]:
     """The requests of debits, or of answers, that begin with a text; found through an index."""
     kind = "answer" if answered else "debit"
-    begun = select(entries.c.request).where(*_prefix_condition(dataset, prefix, kind))
-    return {str(request) for request in connection.scalars(begun)}
+    return {str(row.request) for row in _entries_by_prefix(connection, dataset, prefix, kind)}
 
 
-def find_requests_by(connection: Connection, dataset: str, prefix: str, who: str) -> set[str]:
+def find_own_requests(connection: Any, dataset: str, prefix: str, who: str) -> set[str]:
     """The requests that one person paid for and that begin with a text."""
-    begun = select(entries).where(*_prefix_condition(dataset, prefix, "debit"))
-    paid = (read_entry(row) for row in connection.execute(begun))
+    paid = map(read_entry, _entries_by_prefix(connection, dataset, prefix, "debit"))
     return {str(entry.request) for entry in paid if entry.body.get("who") == who}
 
 
-def _prefix_condition(dataset: str, prefix: str, kind: str) -> tuple[ColumnElement[bool], ...]:
+def _entries_by_prefix(connection: Any, dataset: str, prefix: str, kind: str) -> list[Any]:
     """No request contains the last code point, which is not printable: what begins with a text is
     what sorts between it and it with that code point."""
-    request, last = entries.c.request, prefix + chr(sys.maxunicode)
-    mine = entries.c.dataset == dataset, entries.c.kind == kind
-    return *mine, request >= prefix, request < last
+    mine = "dataset = :dataset AND kind = :kind AND request >= :first AND request < :last"
+    last = prefix + chr(sys.maxunicode)
+    found = execute_sql(
+        connection,
+        select_sql(ENTRIES_TABLE, mine),
+        dataset=dataset,
+        kind=kind,
+        first=prefix,
+        last=last,
+    )
+    return [EntryRow._make(row) for row in found]
 
 
-def stored_answers(connection: Connection, dataset: str) -> dict[str, str]:
+def stored_answers(connection: Any, dataset: str) -> dict[str, str]:
     """All stored answers by request."""
-    query = select(answers).where(answers.c.dataset == dataset)
-    return {row.request: row.answer for row in connection.execute(query)}
+    query = select_sql(ANSWERS_TABLE, "dataset = :dataset", ("request", "answer"))
+    return dict(execute_sql(connection, query, dataset=dataset).fetchall())
 
 
 @lru_cache(maxsize=256)

@@ -10,6 +10,7 @@ the file and is gone are each a `BrokenHistory`.
 from __future__ import annotations
 
 import json
+import sqlite3
 import unicodedata
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,8 +18,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from time import monotonic
 from typing import Any, cast
-
-from sqlalchemy import Connection, inspect, select
 
 from whosin.errors import (
     BrokenHistory,
@@ -33,13 +32,12 @@ from whosin.ledger import encoding, registry, transaction
 from whosin.ledger import entries as ledger_entries
 from whosin.ledger.budget import BudgetState, Cost, Spend, describe_promise
 from whosin.ledger.encoding import read_name
-from whosin.ledger.entries import Debit, Entry, answers, datasets, entries
+from whosin.ledger.entries import ANSWERS_TABLE, ENTRIES_TABLE, TABLE_COLUMNS, Debit, Entry
 from whosin.ledger.ledger_file import Heads
 from whosin.ledger.registry import Registry, suspend_dataset
 
 MAX_UNSTORED_SECONDS = 1.0
 """How long answers that were drawn wait for others to be stored with them."""
-TABLE_NAMES = sorted(ledger_entries.metadata.tables)
 
 _POSTGRES_OBJECTS = {
     "a trigger": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgrelid IN ({ours})",
@@ -56,54 +54,55 @@ _POSTGRES_OBJECTS = {
 """Queries of PostgreSQL's catalogs for what could change or hide a row unnoticed."""
 
 
-def survey_ledger(connection: Connection, name: str, heads: Heads | None) -> None:
+def survey_ledger(connection: Any, name: str, heads: Heads | None) -> None:
     """Look at everything that no single dataset's history covers.
 
     Args:
         name: the ledger's name, for the message.
         heads: what was noted beside the file.
     """
-    sqlite = connection.dialect.name == "sqlite"
-    if sqlite:
+    if isinstance(connection, sqlite3.Connection):
         _check_file(connection, name)
     else:
         _check_server(connection, name)
-    for table in ledger_entries.metadata.tables.values():
-        result = [column["name"] for column in inspect(connection).get_columns(table.name)]
-        if sorted(result) != sorted(column.name for column in table.columns):
-            raise BrokenHistory(name, f"the columns of {table.name} are not those of a ledger")
-    known = set(connection.scalars(select(datasets.c.name)))
-    for kind, column in (("entries", entries.c.dataset), ("answers", answers.c.dataset)):
-        for lost in sorted(map(str, set(connection.scalars(select(column).distinct())) - known)):
+    for table, columns in TABLE_COLUMNS.items():
+        found = connection.execute(f"SELECT * FROM {table} LIMIT 0").description
+        if sorted(column[0] for column in found) != sorted(columns):
+            raise BrokenHistory(name, f"the columns of {table} are not those of a ledger")
+    known = set(ledger_entries.dataset_names(connection))
+    for kind, table in (("entries", ENTRIES_TABLE), ("answers", ANSWERS_TABLE)):
+        owners = {
+            str(each) for (each,) in connection.execute(f"SELECT DISTINCT dataset FROM {table}")
+        }
+        for lost in sorted(owners - known):
             raise BrokenHistory(lost, f"it has {kind}, and the dataset itself is gone")
     if heads is not None:
         for lost in sorted(set(heads.read()) - known):
             raise BrokenHistory(lost, f"{heads.path.name} knows it, and the ledger does not")
 
 
-def _check_file(connection: Connection, name: str) -> None:
+def _check_file(connection: Any, name: str) -> None:
     query = "SELECT type, name, tbl_name FROM sqlite_master ORDER BY name"
-    for kind, each, table in connection.exec_driver_sql(query):
+    for kind, each, table in connection.execute(query):
         own = kind == "index" and each.startswith("sqlite_autoindex_")
-        if table not in TABLE_NAMES or not (own or (kind == "table" and each in TABLE_NAMES)):
+        if table not in TABLE_COLUMNS or not (own or (kind == "table" and each in TABLE_COLUMNS)):
             raise BrokenHistory(name, f"it has the {kind} {each!r}, which no ledger makes")
-    first: Any = connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar()
-    if first != "ok":
+    if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
         raise BrokenHistory(name, "its file is damaged")
 
 
-def _check_server(connection: Connection, name: str) -> None:
-    ours = ", ".join(f"'{table}'::regclass" for table in TABLE_NAMES)
+def _check_server(connection: Any, name: str) -> None:
+    ours = ", ".join(f"'{table}'::regclass" for table in TABLE_COLUMNS)
     for kind, query in _POSTGRES_OBJECTS.items():
-        result = connection.exec_driver_sql(query.format(ours=ours)).scalars().first()
+        result = connection.execute(query.format(ours=ours)).fetchone()
         if result is not None:
-            raise BrokenHistory(name, f"it has {kind}, {str(result)!r}, which no ledger makes")
+            raise BrokenHistory(name, f"it has {kind}, {str(result[0])!r}, which no ledger makes")
     query = (
         "SELECT p.proname, p.prosrc, p.prosecdef, p.proowner = c.relowner "
         "FROM pg_proc p JOIN pg_class c ON c.oid = 'whosin_datasets'::regclass "
         "AND p.pronamespace = c.relnamespace"
     )
-    result = [row for row in connection.exec_driver_sql(query) if row[0].startswith("whosin_")]
+    result = [row for row in connection.execute(query) if row[0].startswith("whosin_")]
     wanted = sorted(
         (f"whosin_{each}", source, each in transaction.FUNCTION_ARGUMENTS, True)
         for each, source in transaction.FUNCTION_BODIES.items()
@@ -327,16 +326,14 @@ class Ledger(Registry):
             paid = self._requests(connection, dataset, prefix, answered=False)
             return paid - self._requests(connection, dataset, prefix, answered=True)
 
-    def _requests(
-        self, connection: Connection, dataset: str, prefix: str, *, answered: bool
-    ) -> set[str]:
+    def _requests(self, connection: Any, dataset: str, prefix: str, *, answered: bool) -> set[str]:
         name = read_name(dataset, "dataset")
         if not isinstance(prefix, str):
             raise invalid_value("prefix", "the beginning of a request's name", repr(prefix))
         beginning = unicodedata.normalize("NFC", prefix)
         result = ledger_entries.find_requests(connection, name, beginning, answered=answered)
         if self._only is not None:
-            result &= ledger_entries.find_requests_by(connection, name, beginning, self._only)
+            result &= ledger_entries.find_own_requests(connection, name, beginning, self._only)
         return result
 
     def record(self, dataset: str) -> tuple[BudgetState, list[Entry], dict[str, str]]:

@@ -131,7 +131,7 @@ class LedgerFile:
             return  # half written, with the rest in its log, or damaged: opening it tells
         finally:
             base.close()
-        if tables and not tables & set(entries.metadata.tables):
+        if tables and not tables & entries.TABLE_COLUMNS.keys():
             message = f"{self.path.name} is a database of another program, not a ledger"
             raise InvalidInput(message, field="ledger", value=self.path.name)
 
@@ -206,7 +206,8 @@ class Heads:
         text = json.dumps(line, ensure_ascii=False).encode().ljust(MAX_LINE_BYTES - 1) + b"\n"
         while True:
             try:
-                with self._locked() as file:
+                with self._opened(os.O_RDWR) as file:
+                    self._lock(file)
                     self._note(file, row, text)
                 return
             except FileNotFoundError:
@@ -252,15 +253,12 @@ class Heads:
             return error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP)
         return True
 
-    @contextmanager
-    def _locked(self) -> Iterator[int]:
-        with self._opened(os.O_RDWR) as file:
-            mode = self._mode()
-            with suppress(PermissionError):
-                if os.fstat(file).st_mode & 0o777 != mode:
-                    os.fchmod(file, mode)
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield file
+    def _lock(self, file: int) -> None:
+        mode = self._mode()
+        with suppress(PermissionError):
+            if os.fstat(file).st_mode & 0o777 != mode:
+                os.fchmod(file, mode)
+        fcntl.flock(file, fcntl.LOCK_EX)
 
     @contextmanager
     def _opened(self, flags: int) -> Iterator[int]:

@@ -18,8 +18,6 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any, Self
 
-from sqlalchemy import Connection, select
-
 from whosin.calibration import Plan
 from whosin.errors import (
     BudgetRefused,
@@ -43,7 +41,7 @@ from whosin.ledger.budget import (
     drop_dust,
 )
 from whosin.ledger.encoding import current_user, read_name
-from whosin.ledger.entries import Entry, datasets
+from whosin.ledger.entries import Entry
 from whosin.ledger.registration import RegisteredTable, Registration, read_registration
 from whosin.ledger.store import WAIT_SECONDS, Store
 from whosin.ledger.transaction import Transaction
@@ -75,18 +73,15 @@ def first_entry(plan: Plan, budget: Budget, registered: RegisteredTable | None) 
     return body if registered is None else body | {"registration": registered.entry()}
 
 
-def find_copies(connection: Connection, name: str, registration: Registration | None) -> list[str]:
+def find_copies(connection: Any, name: str, registration: Registration | None) -> list[str]:
     """Other datasets with the same rows, as far as fingerprints tell."""
     if registration is None:
         return []
-    kept = select(datasets.c.name, datasets.c.registration).where(
-        datasets.c.registration.is_not(None)
+    return sorted(
+        other
+        for other, registered in entries.registrations(connection).items()
+        if other != name and registered.holds_rows_of(registration)
     )
-    result = []
-    for row in connection.execute(kept):
-        if row.name != name and RegisteredTable.read(row.registration).holds_rows_of(registration):
-            result.append(str(row.name))
-    return sorted(result)
 
 
 def describe_lookalike(name: str, other: str) -> str:
@@ -348,7 +343,7 @@ class Registry:
     def datasets(self) -> list[str]:
         """The names of all datasets."""
         with self._store.reading() as connection:
-            return sorted(map(str, connection.scalars(select(datasets.c.name))))
+            return sorted(entries.dataset_names(connection))
 
     def register(
         self,
@@ -462,13 +457,10 @@ class Registry:
     def lookalikes(self, dataset: str, registration: Registration) -> list[str]:
         """Other datasets with the same privacy unit and columns."""
         with self._store.reading() as connection:
-            kept = connection.execute(select(datasets.c.name, datasets.c.registration))
             return sorted(
-                str(row.name)
-                for row in kept
-                if row.name != dataset
-                and row.registration is not None
-                and RegisteredTable.read(row.registration).has_shape_of(registration)
+                other
+                for other, registered in entries.registrations(connection).items()
+                if other != dataset and registered.has_shape_of(registration)
             )
 
     def claim_people(
@@ -546,7 +538,7 @@ class Registry:
 
     def _register(
         self,
-        connection: Connection,
+        connection: Any,
         name: str,
         plan: Plan,
         budget: Budget,
@@ -586,7 +578,7 @@ class Registry:
         entry, row = entries.next_entry(turn.row, kind, None, body, **changes)
         turn.commit(row, entry)
 
-    def _find(self, connection: Connection, dataset: object) -> Any:
+    def _find(self, connection: Any, dataset: object) -> Any:
         name = read_name(dataset, "dataset")
         row = entries.dataset_row(connection, name)
         if row is None:
@@ -602,8 +594,8 @@ def _check_copies(copies: object) -> None:
         raise UnknownName("copies", str(copies), COPY_POLICIES)
 
 
-def _refuse_unknown(connection: Connection, name: str) -> InvalidInput:
-    known = [str(each) for each in connection.scalars(select(datasets.c.name))]
+def _refuse_unknown(connection: Any, name: str) -> InvalidInput:
+    known = entries.dataset_names(connection)
     if not known:
         message = f"dataset {name!r} is not registered: the ledger is empty"
         return InvalidInput(

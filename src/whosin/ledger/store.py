@@ -4,6 +4,9 @@
 same dataset; it is committed to disk when the block ends, or nothing happened. `reading` is one
 consistent view. Every failure of the store is a `StoreFailed` with one clear line, which never
 shows a password. Threads may share a store, and a forked process opens connections of its own.
+
+Statements are text, and connections are the drivers' own: an object-relational library took a
+quarter of the processor time of a small release, and its statements were text again by the end.
 """
 
 from __future__ import annotations
@@ -11,29 +14,17 @@ from __future__ import annotations
 import errno
 import math
 import os
+import re
 import sqlite3
+import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
-
-from sqlalchemy import (
-    Connection,
-    Engine,
-    create_engine,
-    event,
-    exc,
-    func,
-    insert,
-    inspect,
-    select,
-    true,
-)
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
-from sqlalchemy.engine import URL, make_url
-from sqlalchemy.pool import NullPool
+from urllib.parse import parse_qsl, unquote, urlencode
 
 from whosin.errors import (
     BrokenHistory,
@@ -45,51 +36,33 @@ from whosin.errors import (
 )
 from whosin.extras import require_extras
 from whosin.ledger import entries, transaction
-from whosin.ledger.entries import Entry
+from whosin.ledger.entries import (
+    ABOUT_TABLE,
+    DATASETS_TABLE,
+    ENTRIES_TABLE,
+    Entry,
+    insert_sql,
+    select_sql,
+)
 from whosin.ledger.ledger_file import Heads, LedgerFile
 from whosin.ledger.transaction import FUNCTION_ARGUMENTS, Transaction
 
 CHECKPOINT_ATTEMPTS = 5
 
 
-def sqlite_engine(url: URL, wait: float) -> Engine:
-    """Connections that write ahead, wait for the disk, and lock before they read a balance."""
-    options: dict[str, Any] = {"timeout": wait, "check_same_thread": False}
-    engine = create_engine(url, connect_args=options, max_overflow=-1, pool_timeout=wait)
-
-    @event.listens_for(engine, "connect")
-    def _connect(connection: Any, record: Any) -> None:
-        connection.isolation_level = None  # transactions are begun by hand, below
+def connect_file(path: str, wait: float) -> sqlite3.Connection:
+    """A connection that writes ahead and waits for the disk; transactions are begun by hand."""
+    connection = sqlite3.connect(path, timeout=wait, check_same_thread=False, isolation_level=None)
+    try:
         _write_ahead(connection, wait)
         for pragma in ("synchronous=FULL", "foreign_keys=ON"):
             connection.execute(f"PRAGMA {pragma}")
         for pragma in ("fullfsync=ON", "checkpoint_fullfsync=ON"):  # macOS: past the disk's cache
             connection.execute(f"PRAGMA {pragma}")
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        # A writer takes the lock before it reads, or two could check the same balance.
-        reading = connection.get_execution_options().get("whosin_read")
-        connection.exec_driver_sql("BEGIN" if reading else "BEGIN IMMEDIATE")
-
-    return engine
-
-
-def read_only_engine(file: LedgerFile) -> Engine:
-    """Connections to a file that may not be written."""
-
-    def connect() -> sqlite3.Connection:
-        made = sqlite3.connect(file.read_only_uri(), uri=True, check_same_thread=False)
-        made.isolation_level = None
-        return made
-
-    engine = create_engine("sqlite://", creator=connect, poolclass=NullPool)
-
-    @event.listens_for(engine, "begin")
-    def _begin(connection: Connection) -> None:
-        connection.exec_driver_sql("BEGIN")
-
-    return engine
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 def checkpoint_log(connection: Any) -> None:
@@ -118,9 +91,11 @@ def _write_ahead(connection: sqlite3.Connection, wait: float) -> None:
             time.sleep(0.01)
 
 
-def postgres_engine(url: URL, wait: float) -> Engine:
-    """Connections to a server that wait for locks and for the network, and not forever."""
-    options = {
+def connect_server(options: Mapping[str, Any], wait: float) -> Any:
+    """A connection to a server that waits for locks and for the network, and not forever."""
+    import psycopg
+
+    patience = {
         "connect_timeout": max(2, math.ceil(wait)),
         # A server that vanishes without a word is noticed after about `wait` seconds.
         "keepalives_idle": max(1, math.ceil(wait / 3)),
@@ -128,21 +103,14 @@ def postgres_engine(url: URL, wait: float) -> Engine:
         "keepalives_count": 6,
         "tcp_user_timeout": math.ceil(wait * 1000),
     }
-    given = {key: value for key, value in options.items() if key not in url.query}
-    engine = create_engine(
-        url,
-        connect_args=given,
-        pool_timeout=wait,
-        # A writer waits for the row's lock and then sees what the last one wrote.
-        isolation_level="READ COMMITTED",
-    )
-
-    @event.listens_for(engine, "connect")
-    def _connect(connection: Any, record: Any) -> None:
+    # Transactions are begun by hand, each with its isolation level.
+    connection = psycopg.connect(**{**patience, **options}, autocommit=True)
+    try:
         connection.execute(f"SET lock_timeout TO {math.ceil(wait * 1000)}")
-        connection.commit()
-
-    return engine
+    except BaseException:
+        connection.close()
+        raise
+    return connection
 
 
 LOCKED_REASON = "it is locked by another program"
@@ -213,25 +181,24 @@ SYSTEM_REASONS = {
 
 
 def describe_failure(error: BaseException) -> str:
-    """The reason of a failure of SQLAlchemy, a driver or the system."""
-    cause = getattr(error, "orig", None) or error
-    name = getattr(cause, "sqlite_errorname", None)
-    state = getattr(cause, "sqlstate", None)
+    """The reason of a failure of a driver or the system."""
+    name = getattr(error, "sqlite_errorname", None)
+    state = getattr(error, "sqlstate", None)
     for known, code in ((SQLITE_REASONS, name), (POSTGRES_REASONS, state)):
         for sign, reason in known.items():
             if code and code.startswith(sign):
                 return reason
-    if isinstance(cause, UnicodeError):
+    if isinstance(error, UnicodeError):
         return "the file is damaged"
-    if isinstance(cause, OSError) and cause.errno in SYSTEM_REASONS:
-        return SYSTEM_REASONS[cause.errno]
+    if isinstance(error, OSError) and error.errno in SYSTEM_REASONS:
+        return SYSTEM_REASONS[error.errno]
     if type(error).__name__ == "TimeoutError":
         return "too many threads are using it"
-    low = str(cause).lower()
+    low = str(error).lower()
     for sign, reason in CONNECTION_REASONS.items():
         if state is None and name is None and sign in low:
             return reason
-    lines = str(cause).strip().splitlines() or [type(cause).__name__]
+    lines = str(error).strip().splitlines() or [type(error).__name__]
     return "".join(letter if letter.isprintable() else " " for letter in lines[0])[:200]
 
 
@@ -240,8 +207,12 @@ T = TypeVar("T")
 WAIT_SECONDS = 30.0
 """Seconds to wait for another writer before giving up."""
 
-_INHERITED_ENGINES: list[Engine] = []
-"""Engines of a parent process: closing their connections here could end them there."""
+MAX_IDLE_CONNECTIONS = 5
+MAX_SERVER_CONNECTIONS = 15
+"""Of one store at a time; whoever comes later waits."""
+
+_INHERITED_CONNECTIONS: list[list[Any]] = []
+"""Connections of a parent process: closing them here could end them there."""
 
 
 def format_moment(moment: datetime | None = None) -> str:
@@ -249,30 +220,68 @@ def format_moment(moment: datetime | None = None) -> str:
     return (moment or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-def read_url(url: object) -> URL:
+ADDRESS_PATTERN = re.compile(
+    r"(?P<kind>\w+)(?:\+\w+)?://(?:(?P<user>[^:/@]*)(?::(?P<password>[^@]*))?@)?"
+    r"(?P<host>\[[^\]]*\]|[^/:?@]*)(?::(?P<port>\d*))?(?:/(?P<database>[^?]*))?(?:\?(?P<query>.*))?"
+)
+
+
+@dataclass(frozen=True)
+class LedgerAddress:
+    """Where a ledger is kept.
+
+    Attributes:
+        path: its file; None on a server.
+        name: the same for people, without a password.
+        options: what the driver of a server is told.
+    """
+
+    path: str | None
+    name: str
+    options: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def read_url(url: object) -> LedgerAddress:
     """A path, or a database URL."""
     if isinstance(url, Path):
         url = str(url)
     if not isinstance(url, str) or not url.strip() or "\0" in url:
         raise invalid_value("ledger", "a file, or a URL such as postgresql://host/name", repr(url))
     if "://" not in url:
-        return URL.create("sqlite", database=os.path.realpath(os.path.expanduser(url)))
-    try:
-        parsed = make_url(url)
-        kind = parsed.get_backend_name()
-    except (exc.ArgumentError, ValueError):
+        path = os.path.realpath(os.path.expanduser(url))
+        return LedgerAddress(path, path)
+    parts = ADDRESS_PATTERN.fullmatch(url)
+    if parts is None:
         message = "the ledger's address cannot be read"
         hint = "give a file, or a URL such as postgresql://host/name"
-        raise InvalidInput(message, field="ledger", hint=hint) from None
+        raise InvalidInput(message, field="ledger", hint=hint)
+    kind, database, query = parts["kind"].lower(), parts["database"] or "", parts["query"]
     if kind in ("postgresql", "postgres"):
-        return parsed.set(drivername="postgresql+psycopg")
-    if kind != "sqlite" or parsed.query or parsed.database in (None, "", ":memory:"):
+        return _read_server(parts, database, dict(parse_qsl(query or "")))
+    if kind != "sqlite" or query or parts["host"] or database in ("", ":memory:"):
         message = f"a ledger cannot be kept in {kind}://…"
         if kind == "sqlite":
             message = "sqlite:// needs the name of a file"
         hint = "give a SQLite file, or postgresql://host/name"
         raise InvalidInput(message, field="ledger", value=f"{kind}://…", hint=hint)
-    return parsed.set(drivername="sqlite", database=os.path.realpath(str(parsed.database)))
+    path = os.path.realpath(database)
+    return LedgerAddress(path, path)
+
+
+def _read_server(parts: re.Match[str], database: str, query: Mapping[str, str]) -> LedgerAddress:
+    user, password, host = (parts[each] for each in ("user", "password", "host"))
+    given = {
+        "user": user and unquote(user),
+        "password": password and unquote(password),
+        "host": host.strip("[]"),
+        "port": parts["port"],
+        "dbname": database,
+    }
+    options = {key: value for key, value in given.items() if value} | dict(query)
+    owner = f"{user or ''}{':***' if password else ''}@" if user or password else ""
+    place = f"{host}{':' if parts['port'] else ''}{parts['port'] or ''}/{database}"
+    shown = urlencode({key: each for key, each in query.items() if key in ("host", "port")})
+    return LedgerAddress(None, f"postgresql://{owner}{place}{'?' if shown else ''}{shown}", options)
 
 
 class Store:
@@ -284,23 +293,28 @@ class Store:
     """
 
     def __init__(self, url: object, wait: float = WAIT_SECONDS, create: bool = True) -> None:
-        self.url = read_url(url)
-        self.sqlite = self.url.get_backend_name() == "sqlite"
+        self.address = read_url(url)
+        self.sqlite = self.address.path is not None
         if not isinstance(wait, int | float) or not 0 < wait <= 86400:
             raise invalid_value("wait", "above 0 and at most a day, in seconds", repr(wait))
         self.wait = float(wait)
-        self._failures: tuple[type[Exception], ...] = (exc.SQLAlchemyError, OSError, UnicodeError)
+        self._failures: tuple[type[Exception], ...] = (OSError, UnicodeError, sqlite3.Error)
         self.read_only = False
-        if self.sqlite:
-            self._file = LedgerFile(str(self.url.database))
+        if self.address.path is not None:
+            self._file = LedgerFile(self.address.path)
             with self._reporting():
                 self._file.prepare(create)
             self.heads: Heads | None = Heads(self._file.path)
             self.read_only = not self._file.writable
         else:
+            require_extras("postgres")
+            import psycopg
+
             self.heads = None
-        self._process, self._made = os.getpid(), self._make()
-        self._failures += (self._made.dialect.loaded_dbapi.Error,)
+            self._failures += (psycopg.Error,)
+        self._process, self._idle = os.getpid(), list[Any]()
+        self._places = threading.BoundedSemaphore(MAX_SERVER_CONNECTIONS)
+        self._registered: dict[int, Any] = {}
         try:
             self._open(create)
         except BaseException:
@@ -310,16 +324,14 @@ class Store:
     @property
     def name(self) -> str:
         """Where the ledger is, for people, without a password."""
-        if self.sqlite:
-            return str(self.url.database)
-        server = {key: value for key, value in self.url.query.items() if key in ("host", "port")}
-        return self.url.set(drivername="postgresql", query=server).render_as_string()
+        return self.address.name
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[Any]:
         """One consistent view, however many statements read it."""
         before = self._file.stamp() if self.read_only else None
-        with self._reporting(), self._begun(self._look) as (connection, _):
+        text = "BEGIN" if self.sqlite else "BEGIN ISOLATION LEVEL REPEATABLE READ"
+        with self._reporting(), self._begun(lambda each: each.execute(text)) as (connection, _):
             yield connection
         if before is not None and self._file.stamp() != before:
             raise StoreFailed(
@@ -327,24 +339,27 @@ class Store:
             )
 
     @contextmanager
-    def writing(self) -> Iterator[Connection]:
+    def writing(self) -> Iterator[Any]:
         """Open one durable transaction for writing."""
         self._check_writable()
-        with self._reporting(), self._begun(self._greet) as (connection, _):
+        # A writer takes a file's lock before it reads, or two could check the same balance; on a
+        # server it waits for the row's lock and then sees what the last one wrote.
+        text = "BEGIN IMMEDIATE" if self.sqlite else "BEGIN ISOLATION LEVEL READ COMMITTED"
+        with self._reporting(), self._begun(lambda each: each.execute(text)) as (connection, _):
             self._check_file()
-            yield connection
-            new = connection.info.pop("whosin_new", None)
-            connection.commit()
-            self._settle(connection.connection.driver_connection, new)
+            try:
+                yield connection
+            finally:
+                new = self._registered.pop(id(connection), None)
+            connection.execute("COMMIT")
+            self._settle(connection, new)
 
     @contextmanager
     def turn(self, dataset: str, requests: Sequence[str] = ()) -> Iterator[Transaction]:
         """One durable transaction on one dataset, in the fewest round trips; see `Transaction`."""
 
-        def begin(connection: Connection) -> Transaction:
-            if not self.sqlite:  # the turn begins and commits by itself
-                connection.execution_options(isolation_level="AUTOCOMMIT")
-            turn = Transaction(connection.connection.driver_connection, server=not self.sqlite)
+        def begin(connection: Any) -> Transaction:
+            turn = Transaction(connection, server=not self.sqlite)
             turn.begin(dataset, requests)
             return turn
 
@@ -357,69 +372,97 @@ class Store:
             yield turn
             if turn.settles and self.sqlite:
                 turn.end()
-                self._settle(connection.connection.driver_connection, turn.after)
+                self._settle(connection, turn.after)
 
-    def register(self, connection: Connection, entry: Entry, row: Any) -> bool:
+    def register(self, connection: Any, entry: Entry, row: Any) -> bool:
         """Write a dataset with its first entry; False where there is one of this name."""
         values = {**entries.entry_values(entry), **row._asdict()}
         if not self.sqlite:
             values |= {"dataset": row.name, "head": entry.head}
-            call = func.whosin_register(*(values[name] for name in FUNCTION_ARGUMENTS["register"]))
-            return bool(connection.execute(select(call)).scalar_one())
+            asked = {name: values[name] for name in FUNCTION_ARGUMENTS["register"]}
+            made = connection.execute(transaction.statement_text("call register", True), asked)
+            return bool(made.fetchone()[0])
         if self.heads is not None:
             number, _ = self.heads.read().get(row.name, (0, ""))
             if number:
                 raise BrokenHistory(row.name, self.heads.words(number, 0))
-        made = connection.execute(
-            sqlite_insert(entries.datasets).values(row._asdict()).on_conflict_do_nothing(),
-            execution_options={"preserve_rowcount": True},
-        )
-        if made.rowcount == 1:
-            connection.execute(insert(entries.entries).values(entries.entry_values(entry)))
-            connection.info["whosin_new"] = row
-        return made.rowcount == 1
+        new = f"{insert_sql(DATASETS_TABLE)} ON CONFLICT DO NOTHING"
+        if connection.execute(new, row._asdict()).rowcount != 1:
+            return False
+        connection.execute(insert_sql(ENTRIES_TABLE), entries.entry_values(entry))
+        self._registered[id(connection)] = row
+        return True
 
-    def stamp(self, connection: Connection) -> str:
+    def stamp(self, connection: Any) -> str:
         """The time of an entry: the server's where there is one, since machines' clocks differ.
 
         A server set to answer before its disk does is told not to, for this transaction.
         """
         if self.sqlite:
             return format_moment()
-        durable = func.set_config("synchronous_commit", "on", true())
-        return format_moment(
-            connection.execute(select(func.clock_timestamp(), durable)).scalar_one()
-        )
+        text = transaction.statement_text("time", True)
+        return format_moment(connection.execute(text).fetchone()[0])
 
     def dispose(self) -> None:
-        """Close all connections of the engine."""
+        """Close all connections that nobody uses."""
         if self._process == os.getpid():
-            self._made.dispose()
+            while self._idle:
+                self._idle.pop().close()
 
-    def _engine(self) -> Engine:
-        if self._process != os.getpid():
-            _INHERITED_ENGINES.append(self._made)
-            self._process, self._made = os.getpid(), self._make()
-        return self._made
-
-    def _make(self) -> Engine:
+    def _connect(self) -> Any:
+        if self.address.path is None:
+            return connect_server(self.address.options, self.wait)
         if self.read_only:
-            return read_only_engine(self._file)
-        if self.sqlite:
-            return sqlite_engine(self.url, self.wait)
-        require_extras("postgres")
-        return postgres_engine(self.url, self.wait)
+            uri = self._file.read_only_uri()
+            return sqlite3.connect(uri, uri=True, check_same_thread=False, isolation_level=None)
+        return connect_file(self.address.path, self.wait)
+
+    def _take(self) -> Any:
+        """A connection for this thread alone: one that nobody uses, or a new one."""
+        if self._process != os.getpid():
+            _INHERITED_CONNECTIONS.append(self._idle)
+            self._process, self._idle = os.getpid(), []
+            self._places = threading.BoundedSemaphore(MAX_SERVER_CONNECTIONS)
+        if not self.sqlite and not self._places.acquire(timeout=self.wait):
+            raise TimeoutError
+        try:
+            with suppress(IndexError):
+                return self._idle.pop()
+            return self._connect()
+        except BaseException:
+            if not self.sqlite:
+                self._places.release()
+            raise
+
+    def _give_back(self, connection: Any, *, broken: bool = False) -> None:
+        """Let others use a connection, whose transaction is over; or close it."""
+        try:
+            try:
+                info = connection if self.sqlite else connection.info
+                if not broken and (info.in_transaction if self.sqlite else info.transaction_status):
+                    connection.execute("ROLLBACK")
+            except self._failures:
+                broken = True
+            if broken or self.read_only or len(self._idle) >= MAX_IDLE_CONNECTIONS:
+                with suppress(*self._failures):
+                    connection.close()
+            else:
+                self._idle.append(connection)
+        finally:
+            if not self.sqlite:
+                self._places.release()
 
     def _open(self, create: bool) -> None:
         """Check what is there; make the tables in an empty database."""
         with self.reading() as connection:
-            tables = set(inspect(connection).get_table_names())
-            known = entries.about.name in tables
-            version = connection.execute(select(entries.about)).first() if known else None
+            listed = _FILE_TABLES if self.sqlite else _SERVER_TABLES
+            tables = {str(name) for (name,) in connection.execute(listed)}
+            known = ABOUT_TABLE in tables
+            version = connection.execute(select_sql(ABOUT_TABLE)).fetchone() if known else None
         if known and version is not None:
-            _check_version(version.kind, version.version)
+            _check_version(*version)
             return
-        if self.sqlite and tables - set(entries.metadata.tables):
+        if self.sqlite and tables - entries.TABLE_COLUMNS.keys():
             raise InvalidInput(
                 "this is a database of another program, not a ledger", field="ledger"
             )
@@ -428,19 +471,20 @@ class Store:
             raise EmptyLedger(message, field="ledger", hint="make one with whosin ledger create")
         with self.writing() as connection:
             if not self.sqlite:  # two first users must not create the tables at once
-                connection.exec_driver_sql("SELECT pg_advisory_xact_lock(8315161594742303)")
-            entries.metadata.create_all(connection)
+                connection.execute("SELECT pg_advisory_xact_lock(8315161594742303)")
+            for statement in entries.table_statements(server=not self.sqlite):
+                connection.execute(statement)
             if not self.sqlite:
                 self.make_functions(connection)
-            if connection.execute(select(entries.about)).first() is None:
+            if connection.execute(select_sql(ABOUT_TABLE)).fetchone() is None:
                 row = {"kind": entries.FORMAT_KIND, "version": entries.FORMAT_VERSION}
-                connection.execute(insert(entries.about).values(row))
+                entries.execute_sql(connection, insert_sql(ABOUT_TABLE), **row)
 
-    def make_functions(self, connection: Connection) -> None:
+    def make_functions(self, connection: Any) -> None:
         """Make the functions of a server in the schema that holds the tables."""
-        schema = connection.exec_driver_sql("SELECT quote_ident(current_schema())").scalar_one()
+        (schema,) = connection.execute("SELECT quote_ident(current_schema())").fetchone()
         for statement in transaction.function_statements(str(schema)):
-            connection.exec_driver_sql(statement)
+            connection.execute(statement)
 
     def _check_writable(self) -> None:
         if self.read_only:
@@ -459,49 +503,36 @@ class Store:
                 self.heads.note(row)
             self._check_file()
 
-    def _look(self, connection: Connection) -> None:
-        if self.sqlite:
-            connection.execution_options(whosin_read=True)
-        else:
-            connection.execution_options(isolation_level="REPEATABLE READ")
-        self._greet(connection)
-
-    def _greet(self, connection: Connection) -> None:
-        """Begin, which tells whether the connection still stands."""
-        connection.begin()
-        if not self.sqlite:
-            connection.exec_driver_sql("SELECT 1")
-
     @contextmanager
-    def _begun(self, first: Callable[[Connection], T]) -> Iterator[tuple[Connection, T]]:
+    def _begun(self, first: Callable[[Any], T]) -> Iterator[tuple[Any, T]]:
         """A connection, and what came of the first thing done with it, which must write nothing.
 
         A connection that was lost while it lay in the pool shows there: it is made anew, once.
         """
         for last in (self.sqlite, True):
-            connection = self._engine().connect()
-            driver: Any = connection.connection.driver_connection
+            connection = self._take()
             try:
                 result = first(connection)
                 break
             except BaseException as error:
-                gone = not self.sqlite and driver.closed
-                if gone:  # said through SQLAlchemy, it makes the pool doubt the others too
-                    with suppress(exc.SQLAlchemyError):
-                        connection.exec_driver_sql("SELECT 1")
-                connection.invalidate()
-                connection.close()
+                gone = not self.sqlite and connection.closed
+                self._give_back(connection, broken=True)
+                if gone:  # and so may be the others that nobody uses
+                    self.dispose()
                 if last or not gone or not isinstance(error, Exception):
                     raise
+        broken, process = True, os.getpid()
         try:
             yield connection, result
+            broken = False
         except WhosinError:
-            raise  # between statements: the pool rolls back
-        except BaseException:
-            connection.invalidate()
+            broken = False  # between statements: it is rolled back
             raise
         finally:
-            connection.close()
+            if process == os.getpid():
+                self._give_back(connection, broken=broken)
+            else:  # a fork inside the block: it is the parent's
+                _INHERITED_CONNECTIONS.append([connection])
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
@@ -512,6 +543,14 @@ class Store:
             if reason == LOCKED_REASON and self.heads is not None and not self.heads.has_locks():
                 reason = NO_LOCKS_REASON
             raise StoreFailed(f"the ledger cannot be used: {reason}; no answer was given") from None
+
+
+_FILE_TABLES = (
+    "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'"
+)
+_SERVER_TABLES = (
+    "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND pg_table_is_visible(oid)"
+)
 
 
 def _check_version(kind: object, version: object) -> None:

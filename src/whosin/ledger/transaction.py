@@ -4,9 +4,8 @@ ledger.
 `Transaction.commit` is where a debit becomes durable: it returns when the disk has the entry, the
 new sums and the answer, and otherwise nothing happened. `begin` waits until no other writer has the
 dataset and only then looks, each statement at the state of its own moment, so that what the last
-writer committed is seen. The statements are SQLAlchemy's, compiled once and run on the driver's own
-connection: on a server they travel together (psycopg's pipeline mode), since waiting for each costs
-more than the work.
+writer committed is seen. On a server statements travel together (psycopg's pipeline mode), since
+waiting for each costs more than the work.
 
 On PostgreSQL its functions are the only way to write. Nobody but the owner of the tables may change
 them. Each function runs with the owner's rights, locks the dataset, computes the new sums itself
@@ -23,12 +22,19 @@ from contextlib import nullcontext
 from functools import cache
 from typing import Any
 
-from sqlalchemy import BindParameter, bindparam, func, insert, literal_column, select, true, update
-from sqlalchemy.sql.elements import CompilerElement
-
 from whosin.ledger import encoding
 from whosin.ledger import entries as ledger_entries
-from whosin.ledger.entries import Entry, answers, datasets, entries
+from whosin.ledger.entries import (
+    ANSWERS_TABLE,
+    DATASETS_TABLE,
+    ENTRIES_TABLE,
+    Entry,
+    EntryRow,
+    insert_sql,
+    read_entry,
+    select_sql,
+    server_text,
+)
 
 _COLUMN_TYPES = {"alone": "integer", "epsilon": "bigint", "rho": "bigint", "delta": "bigint"}
 """The types of the arguments that are not text."""
@@ -248,44 +254,30 @@ def function_statements(schema: str) -> list[str]:
     return made
 
 
-_DATASET_PARAMETER: BindParameter[str] = bindparam("dataset")
-_REQUEST_PARAMETER: BindParameter[str] = bindparam("request")
 _CHANGED_COLUMNS = (*ledger_entries.SUM_COLUMNS.values(), "entries", "head", "last", "registration")
-_PREPARED_STATEMENTS: dict[str, CompilerElement] = {
-    "lock": select(func.whosin_lock(_DATASET_PARAMETER)),
-    "dataset": select(datasets).where(datasets.c.name == _DATASET_PARAMETER),
-    "last": select(entries)
-    .where(
-        entries.c.dataset == _DATASET_PARAMETER,
-        entries.c.number
-        >= select(datasets.c.entries - literal_column("1"))
-        .where(datasets.c.name == _DATASET_PARAMETER)
-        .scalar_subquery(),
-    )
-    .order_by(entries.c.number.desc()),
-    "debit": select(entries).where(
-        entries.c.dataset == _DATASET_PARAMETER,
-        entries.c.request == _REQUEST_PARAMETER,
-        entries.c.kind == bindparam("kind"),
+_LAST_TWO = f"(SELECT entries - 1 FROM {DATASETS_TABLE} WHERE name = :dataset)"
+_ONE_REQUEST = "dataset = :dataset AND request = :request"
+_STATEMENTS = {
+    "dataset": select_sql(DATASETS_TABLE, "name = :dataset"),
+    "last": select_sql(
+        ENTRIES_TABLE, f"dataset = :dataset AND number >= {_LAST_TWO} ORDER BY number DESC"
     ),
-    "answer": select(answers.c.answer).where(
-        answers.c.dataset == _DATASET_PARAMETER, answers.c.request == _REQUEST_PARAMETER
-    ),
+    "debit": select_sql(ENTRIES_TABLE, f"{_ONE_REQUEST} AND kind = 'debit'"),
+    "answer": select_sql(ANSWERS_TABLE, _ONE_REQUEST, ("answer",)),
     # A server set to answer before its disk does is told not to, for this transaction.
-    "time": select(
-        func.clock_timestamp(), func.set_config(bindparam("setting"), bindparam("value"), true())
-    ),
-    "add entry": insert(entries),
-    "add answer": insert(answers),
-    "change dataset": update(datasets)
-    .where(datasets.c.name == _DATASET_PARAMETER)
-    .values({name: bindparam(name) for name in _CHANGED_COLUMNS}),
+    "time": "SELECT clock_timestamp(), set_config('synchronous_commit', 'on', true)",
+    "add entry": insert_sql(ENTRIES_TABLE),
+    "add answer": insert_sql(ANSWERS_TABLE),
+    "change dataset": f"UPDATE {DATASETS_TABLE} SET "
+    + ", ".join(f"{name} = :{name}" for name in _CHANGED_COLUMNS)
+    + " WHERE name = :dataset",
     # On a server the same is done by functions that check it (see `functions`).
     **{
-        f"call {name}": select(getattr(func, f"whosin_{name}")(*map(bindparam, arguments)))
+        f"call {name}": f"SELECT whosin_{name}({', '.join(f':{each}' for each in arguments)})"
         for name, arguments in FUNCTION_ARGUMENTS.items()
     },
 }
+"""Statements with named values."""
 _FUNCTION_NAMES = {"debit": "debit", "answer": "answer", "closed": "close", "amended": "amend"}
 _FUNCTION_NAMES |= {"suspended": "suspend", "resumed": "resume"}
 
@@ -321,26 +313,25 @@ class Transaction:
         asked = {"dataset": dataset}
         statements: list[Statement] = [("BEGIN IMMEDIATE", {})]
         if self._server:
-            durable = {"setting": "synchronous_commit", "value": "on"}
             statements = [
                 ("BEGIN ISOLATION LEVEL READ COMMITTED", {}),
                 (self._text("call lock"), asked),
-                (self._text("time"), durable),
+                (self._text("time"), {}),
             ]
         first = len(statements)
         statements += [(self._text("dataset"), asked), (self._text("last"), asked)]
         for request in requests:
             each = {**asked, "request": request}
-            statements.append((self._text("debit"), {**each, "kind": "debit"}))
+            statements.append((self._text("debit"), each))
             statements.append((self._text("answer"), each))
         results = self._run(statements)
         self.time = results[first - 1][0][0] if self._server else None
         result, last, *rest = results[first:]
         self.row = ledger_entries.DatasetRow._make(result[0]) if result else None
-        self.last = [_read_entry(row) for row in last]
+        self.last = [read_entry(EntryRow._make(row)) for row in last]
         for request, debit, answer in zip(requests, rest[::2], rest[1::2], strict=True):
             if debit:
-                self.debits[request] = _read_entry(debit[0])
+                self.debits[request] = read_entry(EntryRow._make(debit[0]))
             if answer:
                 self.answers[request] = answer[0][0]
                 self.settles = True
@@ -383,7 +374,7 @@ class Transaction:
             self._run([("COMMIT", {})])
 
     def _text(self, name: str) -> str:
-        return _compiled(name, self._server)
+        return statement_text(name, self._server)
 
     def _run(self, statements: Iterable[Statement]) -> list[list[tuple[Any, ...]]]:
         failed: Exception | None = None
@@ -401,23 +392,10 @@ class Transaction:
         return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
 
-def _read_entry(row: Sequence[Any]) -> Entry:
-    return ledger_entries.read_entry(ledger_entries.EntryRow._make(row))
-
-
 @cache
-def _compiled(name: str, server: bool) -> str:
-    made: Any
-    if server:
-        from sqlalchemy.dialects.postgresql import psycopg
-
-        made = psycopg.dialect
-    else:
-        from sqlalchemy.dialects.sqlite import pysqlite
-
-        made = pysqlite.dialect
-    dialect = made() if server else made(paramstyle="named")
-    return str(_PREPARED_STATEMENTS[name].compile(dialect=dialect))
+def statement_text(name: str, server: bool) -> str:
+    """A statement by its name, as a driver reads it."""
+    return server_text(_STATEMENTS[name]) if server else _STATEMENTS[name]
 
 
 @cache

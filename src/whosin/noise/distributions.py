@@ -63,12 +63,9 @@ class IntegerNoise(ABC):
 
         return cls(_widest(keeps) ** cls.power)
 
+    @abstractmethod
     def draw(self, size: Shape) -> Array:
         """Exact noise from the secure source."""
-        return self._sample(size) if self.width else np.zeros(size, np.int64)
-
-    @abstractmethod
-    def _sample(self, size: Shape) -> Array: ...
 
     @property
     def spread(self) -> float:
@@ -124,8 +121,8 @@ class LaplaceNoise(IntegerNoise):
     def scale(self) -> Fraction:
         return self.width
 
-    def _sample(self, size: Shape) -> Array:
-        return discrete_laplace(self.scale, size)
+    def draw(self, size: Shape) -> Array:
+        return discrete_laplace(self.scale, size) if self.width else np.zeros(size, np.int64)
 
     @property
     def variance(self) -> float:
@@ -184,7 +181,9 @@ class GaussianNoise(IntegerNoise):
     def sigma_squared(self) -> Fraction:
         return self.width
 
-    def _sample(self, size: Shape) -> Array:
+    def draw(self, size: Shape) -> Array:
+        if not self.width:
+            return np.zeros(size, np.int64)
         return discrete_gaussian(None, size, variance=self.sigma_squared)
 
     @property

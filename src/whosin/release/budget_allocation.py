@@ -19,6 +19,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 
 from whosin.calibration import Plan
 from whosin.errors import (
@@ -540,7 +541,7 @@ def estimate_batch_cost(
         else:
             made = estimate_costs(asked, table, split_budget(asked, table, unspent, split, noise))
         made = caution_unused_delta(plan, caution_smaller_noise(table, unspent, made))
-        table.last_estimate = batch, [add_expected_errors(table, each) for each in made]
+        table.last_estimate = batch, list(map(partial(add_expected_errors, table), made))
     return list(table.last_estimate[1])
 
 

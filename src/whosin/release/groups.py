@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate, groupby, pairwise, product
 from math import prod
 from typing import Any
@@ -44,6 +45,10 @@ class GroupGrid:
         """Check the columns, which the question names in this field, against declared domains."""
         if isinstance(by, str):
             by = (by,)
+        key = cls, str(by)
+        if key in table.kept:
+            known: GroupGrid = table.kept[key]
+            return known
         with at(field):
             if not isinstance(by, list | tuple) or not all(isinstance(each, str) for each in by):
                 raise invalid_value(field, "a list of columns", repr(by)[:80])
@@ -62,14 +67,15 @@ class GroupGrid:
                     value=result.count,
                     hint="group by fewer columns, or declare fewer values or bins",
                 )
+        table.keep(key, result)
         return result
 
-    @property
+    @cached_property
     def count(self) -> int:
         """How many cells there are; 1 without a group-by."""
         return prod(len(domain.labels) for domain in self.domains)
 
-    @property
+    @cached_property
     def most(self) -> int:
         """How many cells someone is in at most, if columns that were declared constant are: these
         do not spread anyone over cells. Bounding keeps to this number whatever the rows say."""

@@ -172,6 +172,7 @@ class Scenario:
     features: tuple[Feature, ...] = ()
     about: AboutSection = ABOUT_UNSAID
     text: ScenarioText | None = field(default=None, compare=False, repr=False)
+    opened: Table | None = field(default=None, compare=False, repr=False)
 
     @property
     def looked_up(self) -> tuple[str, ...]:
@@ -185,6 +186,8 @@ class Scenario:
 
     def open_table(self) -> Table:
         """The table on its engine; only the schema is read."""
+        if self.opened is not None:
+            return self.opened
         with self.locate_errors():
             try:
                 return _open_table(self.table, self.domains, self.tables, self.features)
@@ -197,6 +200,10 @@ class Scenario:
                 self.find_mistakes(found)
                 found.raise_all()
                 raise
+
+    def keep_table(self) -> Scenario:
+        """The same scenario with its table open: it is opened, and the batch priced, once."""
+        return replace(self, opened=self.open_table())
 
     def find_mistakes(self, found: Mistakes, queries: Mapping[int, Query] | None = None) -> None:
         """What is wrong with the table, its domains and the questions, beside what was found: each
@@ -281,7 +288,8 @@ class Scenario:
             known = (self.dataset,) if self.dataset else ()
             return replace(self, queries=parse_queries(sql, table, known))
         finally:
-            table.engine.close()
+            if table is not self.opened:
+                table.engine.close()
 
     def estimate_cost(self, table: Table | None = None) -> list[CostEstimate]:
         """What the queries cost and how good the answers will be; nothing is written or spent."""

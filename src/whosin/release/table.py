@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import fields, replace
 from fractions import Fraction
@@ -58,7 +58,7 @@ PLANNING_PATIENCE = 1.0
 
 MAX_ROWS = 10**9
 MAX_SHOWN_COLUMNS = 12
-MAX_KEPT_EXPRESSIONS = 1_000
+MAX_KEPT_OBJECTS = 1_000
 ROW, EACH_ROW, COLUMN = "row", "each row", "column:"
 
 
@@ -126,7 +126,7 @@ class Table:
         if tables != () or features != ():
             self._read_related(tables, features)
         self.of_people = False
-        self._kept: dict[str, Any] = {}
+        self.kept: dict[object, Any] = {}
         self.last_estimate: tuple[object, list[CostEstimate]] | None = None
         self.name = name if name is not None else dataset_name(source)
         own, *opened = self._open()
@@ -247,13 +247,12 @@ class Table:
         result.data = rows
         return result
 
-    def keep_expression(self, key: str, build: Callable[[], Any]) -> Any:
-        """An expression that many questions share, built once."""
-        if key not in self._kept:
-            if len(self._kept) >= MAX_KEPT_EXPRESSIONS:
-                self._kept.clear()
-            self._kept[key] = build()
-        return self._kept[key]
+    def keep(self, key: object, made: Any) -> Any:
+        """What many questions share, such as an expression, in `kept`: it is made once."""
+        if len(self.kept) >= MAX_KEPT_OBJECTS:
+            self.kept.clear()
+        self.kept[key] = made
+        return made
 
     @cached_property
     def split_source(self) -> Any:
@@ -273,7 +272,7 @@ class Table:
 
     def column(self, name: object, field: str = "column") -> str:
         """A column that exists."""
-        if not isinstance(name, str) or name not in self.columns:
+        if not isinstance(name, str) or name not in self.kinds:
             declared = getattr(self, "domains", {})
             raise unknown_column(field, str(name), self.kinds, declared)
         return name
@@ -312,6 +311,8 @@ class Table:
 
     def domain(self, column: object) -> Domain:
         """The declared domain of a column."""
+        if isinstance(column, str) and column in self.domains:
+            return self.domains[column]
         name = self.column(column)
         if name not in self.domains:
             error = InvalidInput(
@@ -328,12 +329,12 @@ class Table:
     def grouping(self, name: object) -> Cellular:
         """The domain of a column, of an upper level of one such as canton, or of a function of one
         such as month(visit)."""
-        if isinstance(name, str) and name not in self.columns and name in self.levels:
+        if isinstance(name, str) and name not in self.kinds and name in self.levels:
             column, parents = self.levels[name]
             domain = self.domains[column]
             assert isinstance(domain, Values)
             return UpperLevel(column, domain, parents)
-        if isinstance(name, str) and name not in self.columns and base_column(name) != name:
+        if isinstance(name, str) and name not in self.kinds and base_column(name) != name:
             column = self.column(base_column(name))
             return derive_column(name, column, self.domain(column))
         return self.domain(name)
@@ -438,23 +439,21 @@ def fingerprint_table(table: Table, *, rows: bool = False) -> dict[str, str]:
     Args:
         rows: look at the rows of files too, to recognise them in a database or another format.
     """
-    result = _fingerprint_source(table, table.source, rows)
-    for each in table.tables:
-        own = _fingerprint_source(table, each.source, rows)
-        result |= {f"{kind}:{each.name}": print_ for kind, print_ in own.items()}
+    result: dict[str, str] = {}
+    sources = [("", table.source), *((f":{each.name}", each.source) for each in table.tables)]
+    for mark, source in sources:
+        path = str(source) if isinstance(source, str | Path) else None
+        address = read_address(path) if path is not None and is_database(path) else None
+        if address is not None and address.remote:
+            own = _fingerprint_server(address, table, source, rows)
+        else:
+            files = _local_files(path)
+            size = sum(os.stat(file).st_size for file in files)
+            own = {} if path is None else fingerprint_of_source(path)
+            if not files or (rows and size <= MAX_FINGERPRINTED_BYTES):
+                own |= _digest_rows(table, source)
+        result |= {f"{kind}{mark}": print_ for kind, print_ in own.items()}
     return result
-
-
-def _fingerprint_source(table: Table, source: object, rows: bool) -> dict[str, str]:
-    path = str(source) if isinstance(source, str | Path) else None
-    address = read_address(path) if path is not None and is_database(path) else None
-    if address is not None and address.remote:
-        return _fingerprint_server(address, table, source, rows)
-    files = _local_files(path)
-    result = {} if path is None else fingerprint_of_source(path)
-    if files:
-        rows = rows and sum(os.stat(file).st_size for file in files) <= MAX_FINGERPRINTED_BYTES
-    return result | _digest_rows(table, source) if rows or not files else result
 
 
 def _fingerprint_server(

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import gc
 import os
 import sys
+import threading
 from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib import import_module
@@ -281,9 +284,30 @@ def _print_failure(message: str, code: int) -> int:
     return code
 
 
+MAX_YOUNG_OBJECTS = 50_000
+"""Objects before Python looks for garbage among them: imports alone make as many, and they stay."""
+
+
 def run() -> None:
     """Run the command as the console script, and exit with its code."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # a terminal that lacks a letter gets its number
             stream.reconfigure(errors="backslashreplace")
-    sys.exit(main())
+    gc.set_threshold(MAX_YOUNG_OBJECTS)
+    code = main()
+    if threading.active_count() == 1:
+        leave_process(code)
+    sys.exit(code)
+
+
+def leave_process(code: int) -> None:
+    """End the process after everything that was registered for its end, and leave its memory to
+    the system: Python would take apart every module first, a sixth of the time of a small release.
+    """
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except OSError:
+        return  # the usual end says what it can about it
+    os._exit(code)

@@ -100,6 +100,7 @@ def release(
         show_estimate(loaded, ledger, json)
         return
     check_answer_files(loaded, save)
+    loaded = loaded.keep_table()
     if continues is not None:
         loaded, amend = replace(loaded, dataset=continues), True
         if loaded.read_budget_state(ledger) is None:
@@ -267,8 +268,8 @@ def _run_release(
             if choices.request is not None and not session.continues:
                 said = f"there is no request {session.request!r} yet: this is a new one"
                 print(f"whosin: {said}", file=sys.stderr)
-            with session:
-                answered = scenario.release(session, watch)
+            with session, scenario.at_budget():
+                answered = session.release(scenario.queries, watch=watch, **scenario.budget)
         except KeyboardInterrupt as stop:
             raise Interrupted(str(stop) or "interrupted: nothing was spent") from None
     for note in session.notes:
@@ -377,6 +378,7 @@ def sql(
         show_estimate(loaded, ledger, json)
     else:
         check_answer_files(loaded, save)
+        loaded = loaded.keep_table()
         if again or not loaded.was_asked(ledger, request, amend=amend):
             prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
         choices = SessionChoices(request, amend, again)

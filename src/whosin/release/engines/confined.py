@@ -263,10 +263,12 @@ class ConfinedDatabase:
         """A query as an Ibis table, by a view with a name of its own, whose columns are read as
         `_column_sql` says."""
         described = self.connection.execute(f"DESCRIBE {sql}").fetchall()
-        columns = ((sql_identifier(name), str(kind)) for name, kind, *_ in described)
-        listed = ", ".join(f"{_column_sql(name, kind)} AS {name}" for name, kind in columns)
+        columns = []
+        for name, kind, *_ in described:
+            column = sql_identifier(name)
+            columns.append(f"{_column_sql(column, str(kind))} AS {column}")
         name = f"whosin_{next(TABLE_NUMBERS)}"
-        self.connection.execute(f"CREATE VIEW {name} AS SELECT {listed} FROM ({sql})")
+        self.connection.execute(f"CREATE VIEW {name} AS SELECT {', '.join(columns)} FROM ({sql})")
         return self.table(name)
 
     def frame(self, source: Any) -> Any:

@@ -157,10 +157,12 @@ class Query(ABC):
         otherwise at a few round ones."""
         noise, people = estimate.parts or estimate.details, table.people
         sizes = ROUND_SIZES if people is None else (max(1, people // self.group_count(table)),)
-        found = (self.expected_error(table, noise, rows) for rows in sizes)
-        known = tuple(each for each in found if each is not None)
+        known = []
+        for rows in sizes:
+            if (found := self.expected_error(table, noise, rows)) is not None:
+                known.append(found)
         if known or (estimate.error is None and estimate.within is None):
-            return known
+            return tuple(known)
         return (ExpectedError(None, estimate.error, estimate.within),)
 
     def group_count(self, table: Table) -> int:
@@ -168,15 +170,26 @@ class Query(ABC):
         return 1
 
     def readable_size(self, table: Table, estimate: CostEstimate) -> tuple[float | None, str]:
-        """(the least size of a group that can be read, its unit), by the rule of `is_too_noisy`."""
-        if estimate.expected and estimate.expected[0].rows is not None:
-            noise = estimate.parts or estimate.details
+        """(the least size of a group that can be read, its unit), by the rule of `is_too_noisy`.
+        Where it depends on the rows it is found to two digits; None beyond `MAX_READABLE_ROWS`."""
+        if not estimate.expected or estimate.expected[0].rows is None:
+            return self.fixed_size(table, estimate)
+        noise = estimate.parts or estimate.details
 
-            def is_noisy(rows: int) -> bool:
-                found = self.expected_error(table, noise, rows)
-                return found is None or found.noisy
+        def is_noisy(rows: int) -> bool:
+            found = self.expected_error(table, noise, rows)
+            return found is None or found.noisy
 
-            return _least_size(is_noisy), "rows"
+        low, high = 0, MAX_READABLE_ROWS
+        if is_noisy(high):
+            return None, "rows"
+        while high - low > max(1, high // 100):
+            middle = max(low + 1, round(math.sqrt(max(low, 1) * high)))
+            low, high = (middle, high) if is_noisy(middle) else (low, middle)
+        return float(high), "rows"
+
+    def fixed_size(self, table: Table, estimate: CostEstimate) -> tuple[float | None, str]:
+        """The same, where errors do not depend on the rows of a group."""
         return None, "rows"
 
     def names(self, table: Table) -> frozenset[str]:
@@ -198,23 +211,23 @@ class Query(ABC):
             return table
         return table.about(self.names(table) | condition_columns(self.where), rows=self.about_rows)
 
-    def plan_scan(self, table: Table, build: Callable[[Any, Table], Any]) -> Any:
+    def plan_scan(self, table: Table, build: Callable[..., Any], *known: Any) -> Any:
         """What the engine will scan, checked. What is asked without the condition is built and
         compiled once, on the rows that meet it.
 
         Args:
-            build: the expression of a query of this kind on a table.
+            build: the expression of a query of this kind on a table, and on what is `known` of it.
         """
         source = table.split_source
         if source is None:
-            return table.check(build(self, table))
+            return table.check(build(self, table, *known))
         shape = replace(self, where=None, name="", within=None)
-        asked = table.keep_expression(
-            canonical_json(shape.question()), lambda: build(shape, table.on_rows(source))
-        )
-        rows = table.keep_expression(
-            f"where {self.where!r}", lambda: filter_rows(table.data, table, self.where)
-        )
+        asked_key, rows_key = canonical_json(shape.question()), f"where {self.where!r}"
+        asked, rows = table.kept.get(asked_key), table.kept.get(rows_key)
+        if asked is None:
+            asked = table.keep(asked_key, build(shape, table.on_rows(source), *known))
+        if rows is None:
+            rows = table.keep(rows_key, filter_rows(table.data, table, self.where))
         return table.check(FilteredScan(rows, asked))
 
     def bounds(self, table: Table) -> ContributionBounds:
@@ -297,17 +310,6 @@ class Query(ABC):
 ROUND_SIZES = (100, 1_000, 10_000)
 """Sizes of a group at which errors are shown where its size is not public."""
 MAX_READABLE_ROWS = 10**9
-
-
-def _least_size(is_noisy: Callable[[int], bool]) -> float | None:
-    """The least number of rows that can be read, to two digits; None beyond `MAX_READABLE_ROWS`."""
-    low, high = 0, MAX_READABLE_ROWS
-    if is_noisy(high):
-        return None
-    while high - low > max(1, high // 100):
-        middle = max(low + 1, round(math.sqrt(max(low, 1) * high)))
-        low, high = (middle, high) if is_noisy(middle) else (low, middle)
-    return float(high)
 
 
 class QueryKinds(Mapping[str, type[Query]]):
@@ -459,18 +461,25 @@ class Linear(GroupedQuery):
         grouped = bool(self.cells(table).columns)
         return noisy_parts(self.parts(table), share, self.bounds(table), grouped)
 
-    def readable_size(self, table: Table, estimate: CostEstimate) -> tuple[float | None, str]:
+    def fixed_size(self, table: Table, estimate: CostEstimate) -> tuple[float | None, str]:
         if estimate.within is None or len(self.parts(table)) > 1:
-            return super().readable_size(table, estimate)
+            return None, "rows"
         unit = self.parts(table)[0].name
         size = estimate.within / (NOISY_LEVEL * NORMAL_QUANTILE)
         return (size if unit == "sum" else float(math.ceil(size))), unit
 
+    def estimate_as_planned(self, table: Table, share: Share) -> CostEstimate | None:
+        """The cost of the one answer that a plan is about, where this is its question."""
+        return None
+
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
+        planned = self.estimate_as_planned(table, share)
+        if planned is not None:
+            return planned
         cells, bounds = self.cells(table), self.bounds(table)
         grouped = bool(cells.columns)
         noisy = self.plan_noise(table, share)
-        expression = self.plan_scan(table, lambda query, rows: query.exact(rows, cells))
+        expression = self.plan_scan(table, type(self).exact, cells)
         spend = Spend(self.describe_question(table), noise_costs(noisy, bounds, grouped))
         estimate = CostEstimate(
             self, share, spend, _describe_noises(noisy), parts=noisy, expression=expression

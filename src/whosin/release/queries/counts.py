@@ -68,20 +68,17 @@ class Count(Linear):
     kind: ClassVar[str] = "count"
     of_things: ClassVar[bool] = True
 
-    def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
-        planned = planned_count(share.plan)
-        if planned is None or self.where is not None or self.cells(table).columns:
-            return super().estimate_cost(table, share)
-        return self._as_planned(table, share, planned)
-
-    def _as_planned(self, table: Table, share: Share, planned: NoisyAggregate) -> CostEstimate:
+    def estimate_as_planned(self, table: Table, share: Share) -> CostEstimate | None:
         """What the plan says, and no more noise: one release that rests on what the adversary does
         not know about others, which a condition or groups would narrow down."""
+        planned = planned_count(share.plan)
+        if planned is None or self.where is not None or self.cells(table).columns:
+            return None
         noise = noise_words(planned)
         words = f"a count as planned against {share.plan.family.symbol}, {noise}"
         spend = self.spend_alone(table, share, words)
         cells = self.cells(table)
-        expression = self.plan_scan(table, lambda query, rows: query.exact(rows, cells))
+        expression = self.plan_scan(table, type(self).exact, cells)
         known = spend, noise, planned.error, planned.interval_radius(), (planned,)
         return CostEstimate(self, share, *known, expression=expression)
 
@@ -194,7 +191,7 @@ class Keys(Query):
                 value=str(kind),
             )
         bounds = self._bounds(table)
-        expression = self.plan_scan(table, lambda query, rows: query._expression(rows))
+        expression = self.plan_scan(table, type(self)._expression)
         noisy = self.plan_noise(table, share)[0]
         noise = LaplaceNoise(noisy.noise.width)
         threshold = _key_threshold(noise.scale, bounds.max_groups, share.delta)
@@ -319,7 +316,7 @@ class Top(Query):
             raise InvalidInput(
                 f"k is {self.k}, and {choices} groups are declared", field="k", value=self.k
             )
-        expression = self.plan_scan(table, lambda query, rows: query._expression(rows, cells))
+        expression = self.plan_scan(table, type(self)._expression, cells)
         alike = {relation: relation == "add-remove" for relation in NEIGHBOUR_RELATIONS}
         noise = SelectionNoise.from_share(share, 1, self.k, monotonic=alike[share.relation])
         costs = {}

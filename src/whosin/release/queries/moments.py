@@ -71,16 +71,12 @@ def noisy_quotient(
         ends: the true quotient is between them, since every summand is.
     """
     total, rows = sums[0] * float(noisy[0].part.unit), sums[1].astype(np.float64)
-    possible = _explains_noise(noisy, confidence)
 
-    def distance(at: Array) -> Array:
-        return total - at * rows
-
-    def explained(at: Array) -> Array:
-        return possible(distance(at), np.ones_like(at), np.abs(at))
+    def distance(at: Array) -> tuple[Array, Array, Array]:
+        return total - at * rows, np.ones_like(at), np.abs(at)
 
     value = np.clip(total / np.maximum(rows, 1.0), *ends)
-    return _explained_interval(value, distance, explained, ends)
+    return _explained_interval(value, distance, _explains_noise(noisy, confidence), ends)
 
 
 def noisy_proportion(
@@ -94,37 +90,46 @@ def noisy_proportion(
     """
     unit = float(noisy[0].part.unit)
     above, below = (each * unit for each in sums)
-    possible = _explains_noise(noisy, confidence)
 
-    def distance(at: Array) -> Array:
-        return (1 - at) * above - at * below
-
-    def explained(at: Array) -> Array:
-        return possible(distance(at), 1 - at, at)
+    def distance(at: Array) -> tuple[Array, Array, Array]:
+        return (1 - at) * above - at * below, 1 - at, at
 
     whole = above + below
     value = np.clip(np.where(whole > 0, above / np.where(whole > 0, whole, 1.0), 0.5), 0.0, 1.0)
-    return _explained_interval(value, distance, explained, (0.0, 1.0))
+    return _explained_interval(value, distance, _explains_noise(noisy, confidence), (0.0, 1.0))
 
 
 def _explained_interval(
     value: Array,
-    distance: Callable[[Array], Array],
-    explained: Callable[[Array], Array],
+    distance: Callable[[Array], tuple[Array, Array, Array]],
+    explains: Callable[[Array, Array, Array], Array],
     ends: tuple[float, float],
 ) -> tuple[Array, Array, Array]:
-    """(value, low, high): all that is explained; distances are above 0 below the value."""
+    """(value, low, high): all that is explained. On each side the last point, seen from the other
+    end, that the noise does not rule out; the end itself if it does not rule that out.
 
-    def above(at: Array) -> Array:
-        return (distance(at) < 0) & ~explained(at)
-
-    def below(at: Array) -> Array:
-        return (distance(at) > 0) & ~explained(at)
-
+    Args:
+        distance: (distance, a, b) at a point, as `explains` takes them; above 0 below the value.
+    """
     low, high = (np.full(len(value), end) for end in ends)
-    least = np.minimum(_interval_end(below, high, low), value)
-    most = np.maximum(_interval_end(above, low, high), value)
-    return value, least, most
+    bits = 6 if len(value) <= FEW_INTERVALS else 1
+    step, places = 2.0**-bits, np.arange(1, 2**bits)[:, None] / 2**bits
+    found = []
+    for side, inside, outside in ((1, high, low), (-1, low, high)):
+
+        def rules_out(at: Array, side: int = side) -> Array:
+            away, one, other = distance(at)
+            return (side * away > 0) & ~explains(away, one, other)
+
+        open_end, end = ~rules_out(outside), outside
+        for _ in range(BISECTION_BITS // bits):
+            width = outside - inside
+            out = rules_out(inside + places * width)
+            any_out, passed = out.any(axis=0), out.argmax(axis=0) * step
+            outside = np.where(any_out, inside + (passed + step) * width, outside)
+            inside = inside + np.where(any_out, passed, 1 - step) * width
+        found.append(np.where(open_end, end, outside))
+    return value, np.minimum(found[0], value), np.maximum(found[1], value)
 
 
 def _explains_noise(
@@ -209,20 +214,6 @@ def _normal_tail(beyond: Array, one: Array, other: Array) -> Array:
     from scipy.special import ndtr
 
     return np.asarray(2 * ndtr(-beyond / np.hypot(one, other)))
-
-
-def _interval_end(ruled_out: Callable[[Array], Array], inside: Array, outside: Array) -> Array:
-    """The last point, from the inside, that is not ruled out; the end itself if that is not."""
-    open_end, end = ~ruled_out(outside), outside
-    bits = 6 if len(inside) <= FEW_INTERVALS else 1
-    step, places = 2.0**-bits, np.arange(1, 2**bits)[:, None] / 2**bits
-    for _ in range(BISECTION_BITS // bits):
-        width = outside - inside
-        out = ruled_out(inside + places * width)
-        found, passed = out.any(axis=0), out.argmax(axis=0) * step
-        outside = np.where(found, inside + (passed + step) * width, outside)
-        inside = inside + np.where(found, passed, 1 - step) * width
-    return np.where(open_end, end, outside)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -219,7 +219,7 @@ class RankQuery(NumberQuery):
 
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         points, cells = self.grid(table), self.cells(table)
-        expression = self.plan_scan(table, lambda query, rows: query._expression(rows))
+        expression = self.plan_scan(table, type(self)._expression)
         noise = self.plan_noise(table, share)
         within = noise.margin(points.count) / self.below.denominator
         rows = format_figures(within, 3, "up")
