@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import random
 import shutil
 import subprocess
+from dataclasses import replace
+from datetime import date
+from itertools import permutations, product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import whosin as wi
 from amounts import cases
 from isolation_tasks import crash
 from refusals import refused
 from whosin import binary_readers, gwas
-from whosin.errors import InvalidInput, MissingExtra
-from whosin.gwas import StudyFilter, bed, pgen, study
+from whosin.errors import BudgetRefused, InvalidInput, MissingExtra, WhosinError
+from whosin.gwas import StudyFilter, association, bed, pgen, release, scores, study
 from whosin.gwas.people import read_frequencies, read_groups, read_person_list
 from whosin.report import gwas as report_gwas
+from whosin.report import summary_statistics
 
 PEOPLE = 60
 
@@ -90,7 +96,7 @@ def test_a_pgen_is_counted_like_its_bed(both):
     told: list[tuple[int, int]] = []
     found = gwas.read_study(both / "two.psam", processes=2, progress=lambda *at: told.append(at))
     assert same(found, wanted)
-    assert told[-1] == (50, 50) and len(told) == 2
+    assert told[-1] == (50, 50) and len(told) >= 2
     run("plink2", "--bfile", both / "s", "--make-pgen", "vzs", "--out", both / "packed")
     assert not (both / "packed.pvar").exists()
     assert same(gwas.read_study(both / "packed"), wanted)
@@ -98,6 +104,30 @@ def test_a_pgen_is_counted_like_its_bed(both):
     for ending in (".bim", ".fam"):
         shutil.copy(both / f"s{ending}", both / f"mixed{ending}")
     assert same(gwas.read_study(both / "mixed"), wanted)
+
+
+@pytest.mark.parametrize("people", [61, 64])
+def test_plain_records_are_counted_like_others(tmp_path, people, monkeypatch):
+    """Records of two bits a person are counted from the file, compressed ones by pgenlib; each way
+    gives the same, and a damaged index leaves all to pgenlib."""
+    pytest.importorskip("pgenlib", reason="the extra 'pgen' is not installed")
+    needs("plink2")
+    copies = np.random.default_rng(people).integers(-1, 3, (90, people)).astype(np.int8)
+    copies[40:60] = 0
+    copies[40:60, :3] = 1  # rare: a list of the people who have it
+    write_study(tmp_path / "s", copies, ["4"] * 90, seed=people)
+    run("plink2", "--bfile", tmp_path / "s", "--make-pgen", "--out", tmp_path / "two")
+    starts = pgen.plain_records(tmp_path / "two.pgen", people, 90)
+    assert (starts[:40] >= 0).all() and (starts[40:60] < 0).all() and (starts[60:] >= 0).all()
+    wanted = gwas.read_study(tmp_path / "s")
+    assert same(gwas.read_study(tmp_path / "two.pgen"), wanted)
+    assert (pgen.plain_records(tmp_path / "two.pgen", people + 1, 90) < 0).all()
+    whole = (tmp_path / "two.pgen").read_bytes()
+    for damaged_file in (whole[:-1], whole[:12], whole[:16] + b"\1" + whole[17:], whole + b"\0"):
+        (tmp_path / "d.pgen").write_bytes(damaged_file)
+        assert (pgen.plain_records(tmp_path / "d.pgen", people, 90) < 0).all()
+    monkeypatch.setattr(pgen, "plain_records", lambda *_: np.full(90, -1))
+    assert same(gwas.read_study(tmp_path / "two.pgen"), wanted)
 
 
 def test_a_pgen_is_counted_like_plink2_counts(both):
@@ -407,3 +437,159 @@ def test_males_beyond_the_counts_are_refused(tmp_path, bad):
     (tmp_path / "t.tsv").write_text(text)
     with refused("t.tsv"):
         gwas.read_study(tmp_path / "t.tsv")
+
+
+def question(relation: str, score: str = "distance", **more: object) -> gwas.Question:
+    return gwas.Question(1, relation, score, numbers="counts", threshold=2, **more)  # type: ignore[arg-type]
+
+
+def plan() -> wi.Plan:
+    return wi.calibrate(wi.Gamma(2), wi.families.FixedSize("0.5", "0.5"))
+
+
+def x_table(people: list[tuple[int, bool]]) -> list[int]:
+    """Counts of one SNP on X from (copies, case), copies −1 missing."""
+    return [
+        sum(1 for g, c in people if c == case and g == k)
+        for case in (True, False)
+        for k in range(3)
+    ]
+
+
+@pytest.mark.parametrize("score", ["distance", "chi2"])
+@pytest.mark.parametrize("relation", ["genotype", "label-swap"])
+def test_scores_on_x_keep_their_sensitivity(relation, score):
+    """All studies of two cases and three controls, three of them male, and all their neighbours."""
+    sexes = (True, False, True, True, False)
+    choices = [(0, 2, -1) if male else (0, 1, 2, -1) for male in sexes]
+    labels = sorted(set(permutations((True, True, False, False, False))))
+    worlds = {
+        (genome, label): x_table(list(zip(genome, label, strict=True)))
+        for genome in product(*choices)
+        for label in labels[:: 1 if relation == "label-swap" else len(labels)]
+    }
+    counts = np.array(list(worlds.values()))
+    snps = gwas.Snps(
+        ["X"] * len(counts),
+        [f"rs{i}" for i in range(len(counts))],
+        np.arange(len(counts)) + 1,
+        ["A"] * len(counts),
+        ["C"] * len(counts),
+    )
+    made = gwas.Study(snps, counts, 2, 3, haploid=np.zeros((len(counts), 4), np.int64), males=3)
+    estimate = gwas.estimate_study_cost(plan(), question(relation, score), made)
+    factors = made.variance_factors()
+    assert set(factors) == {1.6}
+    values = dict(zip(worlds, release.score_study(estimate, made).tolist(), strict=True))
+    plain = release.score_study(estimate, replace(made, haploid=None))
+    assert list(values.values()) != plain.tolist()
+    most = scores.score_sensitivity(score, 2, 3, relation)
+    seen = 0
+    for (genome, label), value in values.items():
+        if relation == "label-swap":
+            others = [
+                (genome, other)
+                for other in labels
+                if sum(a != b for a, b in zip(label, other, strict=True)) == 2
+            ]
+        else:
+            others = [
+                ((*genome[:i], g, *genome[i + 1 :]), label) for i in range(5) for g in choices[i]
+            ]
+        seen = max(seen, *(abs(value - values[other]) for other in others))
+    assert 0 < seen <= most
+
+
+def test_p_values_on_x_are_honest():
+    """Of SNPs without an association one in twenty has P < 0.05; with the variance of a diploid
+    SNP it would be nearly one in ten."""
+    rng = np.random.default_rng(8)
+    snps, size, share = 4_000, 150, 0.6
+    male = rng.random((snps, 2, size)) < share
+    once, twice = rng.random((2, snps, 2, size)) < 0.3
+    copies = np.where(male, 2 * once, once + 1 * twice).sum(axis=2)
+    for inflation, low, high in ((1 + share, 0.042, 0.058), (1.0, 0.1, 0.2)):
+        found = association.estimate_association(
+            copies[:, 0], copies[:, 1], size, size, inflation=inflation
+        )
+        assert low < (found.p < 0.05).mean() < high
+        z = np.log(found.odds_ratio) / found.se
+        assert low < (np.abs(z) > 1.96).mean() < high
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with wi.Ledger(tmp_path / "ledger.db") as opened:
+        yield opened
+
+
+def test_parts_of_a_study_share_its_budget(tmp_path, ledger):
+    """Other SNPs of the same file, under whatever name, are paid from the same budget; and a
+    request is never answered with what another list was told."""
+    write_study(tmp_path / "s", random_copies(30), ["3"] * 30)
+    for number, names in enumerate(("rs4 rs29 rs7", "rs8 rs9 rs10")):
+        (tmp_path / f"list{number}").write_text(names)
+    first, second = (
+        gwas.read_study(tmp_path / "s", filters=StudyFilter(extract=tmp_path / f"list{number}"))
+        for number in (0, 1)
+    )
+    asked = question("genotype")
+    made = gwas.publish_study(first, plan(), asked, ledger, "s", "table")
+    assert made.snps.name[0] in ("rs4", "rs7", "rs29")
+    again = gwas.publish_study(first, plan(), asked, ledger, "s", "table")
+    assert again.numbers.tolist() == made.numbers.tolist()
+    with pytest.raises(WhosinError):
+        gwas.publish_study(second, plan(), asked, ledger, "s", "table")
+    with pytest.raises(BudgetRefused, match="'s:genotype' has 0 left"):
+        gwas.publish_study(second, plan(), asked, ledger, "other name")
+
+
+def test_an_ssf_file(tmp_path, ledger):
+    """The GWAS Catalog's columns in its order, by position, and metadata that say what is noisy."""
+    yaml = pytest.importorskip("yaml")
+    chromosomes = ["X"] * 5 + ["2"] * 20 + ["PAR1"] * 5
+    write_study(tmp_path / "s", random_copies(30), chromosomes)
+    bim = tmp_path / "s.bim"
+    bim.write_text(bim.read_text().replace("rs20\t0\t3000020\tA", "own\t0\t3000020\t0"))
+    found = gwas.read_study(tmp_path / "s")
+    names = ("rs25", "rs3", "own", "rs12")
+    asked = gwas.Question(None, "genotype", named=names)
+    made = gwas.publish_study(found, plan(), asked, ledger, "s")
+    path = tmp_path / "x.ssf.tsv"
+    summary_statistics.write_ssf(made, path)
+    rows = [line.split("\t") for line in path.read_text().splitlines()]
+    assert rows[0][:8] == [
+        *("chromosome", "base_pair_location", "effect_allele", "other_allele", "beta"),
+        *("standard_error", "effect_allele_frequency", "p_value"),
+    ]
+    assert [(row[0], row[10]) for row in rows[1:]] == [
+        ("2", "rs12"),
+        ("2", "#NA"),
+        ("23", "rs3"),
+        ("23", "rs25"),
+    ]
+    assert rows[2][2] == rows[2][11] == "#NA" and rows[1][11] == "2_3000012_C_A"
+    result = made.association()
+    place = names.index("rs12")
+    assert np.isclose(float(rows[1][4]), np.log(result.odds_ratio[place]), rtol=1e-4)
+    assert np.isclose(float(rows[1][5]), result.se[place], rtol=1e-4)
+    about = yaml.safe_load((tmp_path / "x.ssf.tsv-meta.yaml").read_text())
+    assert about["data_file_md5sum"] == hashlib.md5(path.read_bytes()).hexdigest()
+    assert about["file_type"] == "GWAS-SSF v1.0" and about["is_sorted"] is True
+    assert about["samples"][0]["sample_size"] == found.cases + found.controls
+    assert (
+        isinstance(about["date_metadata_last_modified"], date) and "noise" in about["author_notes"]
+    )
+    assert "genome_assembly" not in about
+    with refused("--save", hint=True):
+        summary_statistics.check_ssf(path, "chi2")
+
+
+def test_inflation_is_that_of_the_median(tmp_path):
+    write_study(tmp_path / "s", random_copies(31), ["3"] * 31)
+    found = gwas.read_study(tmp_path / "s")
+    values = report_gwas.exact_statistics(found)[2]
+    wanted = np.median(values[np.isfinite(values)]) / 0.4549364
+    assert np.isclose(report_gwas.genomic_inflation(found), wanted) and np.isnan(values[:3]).any()
+    drawn = report_gwas.quantile_chart(found).to_dict()
+    assert "private" in drawn["title"]

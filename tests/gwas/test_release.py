@@ -17,7 +17,8 @@ from whosin.errors import BudgetRefused, InvalidInput
 from whosin.gwas import association, attack, simulation
 from whosin.gwas import scores as gwas_scores
 from whosin.gwas.people import allele_counts
-from whosin.gwas.release import Question, publish_study, study_registration
+from whosin.gwas.question import Question
+from whosin.gwas.release import publish_study, study_registration
 
 PLAN = wi.calibrate(wi.Gamma(2), wi.families.FixedSize("0.5", "0.5"))
 
@@ -410,12 +411,12 @@ def test_p_values_have_the_noise_in_them(pooled, dimensions):
     """Uniform under the null with the noise, and far from it if the noise is left out."""
     rng = np.random.default_rng(1)
     sizes, cube = (800, 1200), noise.CubeNoise(Fraction(40, dimensions), dimensions)
-    p = rng.uniform(0.2, 0.5, 6_000)
+    p = rng.uniform(0.2, 0.5, 3_000)
     x, y = noisy_counts(rng, sizes, (p, p), cube, pooled)
     right = association.estimate_association(x, y, *sizes, cube, pooled=pooled)
     wrong = association.estimate_association(x, y, *sizes)
-    assert stats.kstest(right.p, "uniform").statistic < 0.025
-    assert (right.p < 1e-3).mean() < 3e-3
+    assert stats.kstest(right.p, "uniform").statistic < 0.035
+    assert (right.p < 1e-3).mean() < 4e-3
     assert (wrong.p < 1e-3).mean() > 0.02
     np.testing.assert_allclose(stats.chi2.sf(right.chi2, 1), right.p, rtol=1e-6)
 
@@ -446,7 +447,7 @@ def test_tails_of_sampling_and_noise_together():
 def test_odds_ratios_are_covered(pooled):
     rng = np.random.default_rng(2)
     people, truth, cube = 2000, 1.4, noise.CubeNoise(Fraction(12), 4)
-    p = rng.uniform(0.2, 0.5, 4000)
+    p = rng.uniform(0.2, 0.5, 2500)
     odds = truth * p / (1 - p)
     x, y = noisy_counts(rng, (people, people), (odds / (1 + odds), p), cube, pooled)
     for made, low, high in ((cube, 0.935, 0.97), (None, 0.5, 0.93)):

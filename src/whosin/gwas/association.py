@@ -140,12 +140,15 @@ def estimate_association(
     noise: CubeNoise | None = None,
     *,
     pooled: bool = False,
+    inflation: Array | float = 1.0,
 ) -> Association:
     """Estimates from copies of A1 among cases (x) and controls (y).
 
     Args:
         noise: on x, and as much on y by itself; in copies.
         pooled: x + y is exact instead, and y has the noise of x.
+        inflation: how many times larger the sampling variance is than that of two independent
+            copies a person (`Study.variance_factors`).
     """
     from scipy.special import chdtri
 
@@ -154,7 +157,7 @@ def estimate_association(
     f_a, f_u = x_cut / alleles, y_cut / others
     share = np.clip((x_cut + y_cut) / (alleles + others), 0.5 / (alleles + others), None)
     share = np.minimum(share, 1 - 0.5 / (alleles + others))
-    deviation = np.sqrt(share * (1 - share) * (1 / alleles + 1 / others))
+    deviation = np.sqrt(inflation * share * (1 - share) * (1 / alleles + 1 / others))
     difference = np.abs(np.asarray(x) / alleles - np.asarray(y) / others)
     factors = [1 / alleles + 1 / others] if pooled else [1 / alleles, 1 / others]
     p = two_sided(difference, deviation, noise, factors if noise else [])
@@ -163,7 +166,7 @@ def estimate_association(
     spread = noise.variance if noise else 0.0
     # The derivatives of the logarithm by the noise: on x alone, or also as much less on y.
     slopes = (a + b + c + d) ** 2 if pooled else (a + b) ** 2 + (c + d) ** 2
-    variance = a + b + c + d + spread * slopes
+    variance = inflation * (a + b + c + d) + spread * slopes
     # Noise that is larger than a cell leaves the odds ratio open: the expansion would not hold.
     variance[np.min(cells, axis=0) < math.sqrt(spread)] = np.inf
     within = np.full(len(f_a), noise.continuous_quantile(0.95) if noise else 0.0)
@@ -176,7 +179,8 @@ def estimate_association(
     return Association(f_a, f_u, noise_a, noise_u, chi2, p, odds, np.sqrt(variance))
 
 
-CELLS_PER_DEVIATION = 48
+CELLS_PER_DEVIATION = 16
+CHUNK_TAILS = 256
 NEGLIGIBLE_TAIL = 1e-40
 
 
@@ -198,10 +202,14 @@ def two_sided(t: Array, sigma: Array, noise: CubeNoise | None, factors: Sequence
         masses = np.convolve(masses, _cell_masses(noise, width / factor))
     (kept,) = np.nonzero(masses > 0)
     centres = (kept - len(masses) // 2) * width
-    z = (np.asarray(t)[:, None] - centres) / sigma[:, None]
-    half = width / 2 / sigma[:, None]
-    upper = (_tail_integral(z - half) - _tail_integral(z + half)) / (2 * half)
-    return np.clip(2 * upper @ masses[kept], 0.0, 1.0)
+    found = np.empty(len(t))
+    for first in range(0, len(found), CHUNK_TAILS):
+        part = slice(first, first + CHUNK_TAILS)
+        z = (np.asarray(t)[part, None] - centres) / sigma[part, None]
+        half = width / 2 / sigma[part, None]
+        upper = (_tail_integral(z - half) - _tail_integral(z + half)) / (2 * half)
+        found[part] = 2 * upper @ masses[kept]
+    return np.clip(found, 0.0, 1.0)
 
 
 def _cell_masses(noise: CubeNoise, width: float) -> Array:
@@ -224,7 +232,7 @@ def _tail_integral(z: Array) -> Array:
 def noisy_chi2_p(chi2: Array, noise: CubeNoise) -> Array:
     """P(U + V ≥ χ²) for U of the χ² distribution with one degree and noise V on it:
     E SF(χ² − Z²) over a standard normal Z."""
-    z = np.linspace(0, 40, 4_001)
+    z = np.linspace(0, 12, 1_201)
     weights = np.exp(-z * z / 2) * math.sqrt(2 / math.pi) * (z[1] - z[0])
     weights[[0, -1]] /= 2
     distance = np.asarray(chi2)[:, None] - z * z
@@ -233,6 +241,9 @@ def noisy_chi2_p(chi2: Array, noise: CubeNoise) -> Array:
 
 
 STUDY_RELATIONS = ("genotype", "label-swap")
+LINEAR_RELATIONS = ("stratum-swap", "label")
+"""Relations that only linear scores have: labels are exchanged inside a public stratum, or one
+label changes and the number of cases with it."""
 STATISTIC_NAMES = (
     *("allelic-chi2", "genotypic-chi2", "case-frequency", "allele-counts", "distance-score"),
 )
@@ -278,7 +289,7 @@ def imputed_sensitivity(statistic: str, cases: int, controls: int, relation: str
     """
     if statistic == "allele-counts":
         return Fraction(2)
-    together = 2 if relation == "genotype" else 4
+    together = 2 if relation == "genotype" else 4  # "label" has no numbers
     return together * Fraction((cases + controls) ** 2, cases * controls)
 
 

@@ -1,29 +1,26 @@
 """What a release will give back, forecast from public facts alone, and the settings that give most.
 
-Before anything is counted or spent the public facts are: how many cases, controls and SNPs there
-are, how frequent alleles are in a public reference, and the settings. From these follows the chance
-that a SNP one hopes for is among the `top` that come back (F30), by summation with exact scores:
-the largest of many scores decides, and samples have no such tail.
+The chance that a SNP one hopes for is among the `top` that come back (F30) is summed with exact
+scores over the tables of `prospects`: the largest of many scores decides, and samples have no such
+tail. Nothing is read and nothing is spent.
 
-*The choice.* A SNP comes back if its score plus exponential noise of scale b is among the `top`
-largest. b = 2·top·Δ/ε for scores of sensitivity Δ (`noise.top_k`). Integer geometric noise of
-ratio e^(−1/b) with ties in a fixed order (F25) is the same law for a SNP whose place in the order
-is random: ⌊Exp(b)⌋ is geometric, and its fractional part, which breaks ties, is independent of it.
+*The choice.* A SNP comes back if its score plus exponential noise of scale b = 2·top·Δ/ε is among
+the `top` largest, for scores of sensitivity Δ (`noise.top_k`). Integer geometric noise of ratio
+e^(−1/b) with ties in a fixed order is the same for a SNP whose place in that order is random:
+⌊Exp(b)⌋ is geometric, and its fractional part, which breaks ties, is independent of it.
 
-*The other SNPs* have no association. Given its copies m, the copies among cases are hypergeometric;
-frequencies are drawn from the public distribution, genotypes are in Hardy–Weinberg proportions.
-With p(t) = E min(1, e^(−(t−s)/b)) the chance that one of them exceeds t, the number that do is
-binomial for independent SNPs (Poisson in F30; the limit for many). SNPs one hopes for exceed t
-independently of each other, each with its own A(t).
-
-SNPs that lie close together are not independent: they count as clumps (`effective_snps`).
+*The others.* With p(t) = E min(1, e^(−(t−s)/b)) the chance that a SNP without an association
+exceeds t, the number of those that do is binomial for independent SNPs (Poisson in the limit).
+SNPs one hopes for exceed t independently of them and of each other. SNPs that lie close together
+are not independent: they count as clumps (`PublicStudy.effective_snps`). Under label swaps real
+studies came out up to 25 points lower than this.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -31,9 +28,17 @@ from itertools import accumulate
 import numpy as np
 
 from whosin.errors import InvalidInput, UnknownName, invalid_value
-from whosin.exact import Array, rational, read_ranged
-from whosin.gwas.association import check_relation, chi2_of_copies
-from whosin.gwas.people import check_instance, check_sizes
+from whosin.exact import Array, read_ranged
+from whosin.gwas.association import check_relation
+from whosin.gwas.people import check_instance, check_sequence
+from whosin.gwas.prospects import (
+    HOPE_NODES,
+    Hope,
+    PublicStudy,
+    hope_tables,
+    ladder_tables,
+    null_tables,
+)
 from whosin.gwas.scores import (
     SELECTION_THRESHOLD,
     SNP_SCORE_KINDS,
@@ -43,137 +48,11 @@ from whosin.gwas.scores import (
 )
 from whosin.validation import read_whole
 
-FREQUENCY_NODES = 32
-MAX_COPY_NODES = 240
-"""Numbers of copies among cases that are looked at for one frequency: all of them in studies of up
-to some thousand people, evenly spaced ones in larger studies."""
-HOPE_NODES = 4_096
-"""Places at which the sampling of a SNP one hopes for is looked at, spread evenly (Kronecker's
-sequence): evenly spaced counts would meet the steps of a score in step."""
-NOISE_NODES = 5
-NULL_DEVIATIONS, HOPE_DEVIATIONS = 8.5, 5.0
-"""How far counts are followed, in standard deviations: one of 10⁹ SNPs is within the first."""
-TAIL_SCALES = 40
-BINS_PER_SCALE = 64
-
-
-@dataclass(frozen=True)
-class AlleleFrequencies:
-    """A distribution of public allele frequencies, as nodes with weights."""
-
-    nodes: tuple[float, ...]
-    weights: tuple[float, ...]
-
-    @classmethod
-    def uniform(cls, low: object = "0.05", high: object = "0.5") -> AlleleFrequencies:
-        """Frequencies spread evenly from low to high."""
-        ends = [
-            float(read_ranged(end, "frequency", "strictly between 0 and 1")) for end in (low, high)
-        ]
-        if ends[0] > ends[1]:
-            raise invalid_value("frequencies", "from a lower to a higher one", f"{low}..{high}")
-        places, weights = np.polynomial.legendre.leggauss(FREQUENCY_NODES)
-        nodes = ends[0] + (ends[1] - ends[0]) * (places + 1) / 2
-        return cls(tuple(nodes.tolist()), tuple((weights / 2).tolist()))
-
-    @classmethod
-    def listed(cls, values: Iterable[object]) -> AlleleFrequencies:
-        """The frequencies of a list, in bins of the rarer allele."""
-        try:
-            given = np.array([float(value) for value in values])  # type: ignore[arg-type]
-        except (TypeError, ValueError):
-            raise InvalidInput("some frequencies are not numbers", field="frequencies") from None
-        if not given.size or not ((given >= 0) & (given <= 1)).all():
-            raise InvalidInput(
-                "frequencies must be between 0 and 1, and at least one", field="frequencies"
-            )
-        rarer = np.minimum(given, 1 - given)
-        bins = np.minimum((rarer * 4 * FREQUENCY_NODES).astype(np.int64), 2 * FREQUENCY_NODES - 1)
-        sizes = np.bincount(bins)
-        kept = np.flatnonzero(sizes)
-        means = np.bincount(bins, rarer)[kept] / sizes[kept]
-        return cls(tuple(means.tolist()), tuple((sizes[kept] / given.size).tolist()))
-
-    def quantile(self, share: float) -> float:
-        order = np.argsort(self.nodes)
-        place = np.searchsorted(np.cumsum(np.array(self.weights)[order]), share - 1e-12)
-        return float(self.nodes[order[min(int(place), len(order) - 1)]])
-
-
-@dataclass(frozen=True)
-class PublicStudy:
-    """What is public of a study before it is read.
-
-    Args:
-        cases, controls, snps: how many there are.
-        frequencies: of alleles, from a public reference.
-        effective_snps: how many independent ones the SNPs count for, where they lie close together.
-    """
-
-    cases: int
-    controls: int
-    snps: int
-    frequencies: AlleleFrequencies = field(default_factory=AlleleFrequencies.uniform)
-    effective_snps: int | None = None
-
-    def __post_init__(self) -> None:
-        check_sizes(self.cases, self.controls)
-        read_whole(self.snps, "snps", 1)
-        check_instance(
-            self.frequencies, AlleleFrequencies, "frequencies", "an AlleleFrequencies, or nothing"
-        )
-        if self.effective_snps is not None:
-            read_whole(self.effective_snps, "effective SNPs", 1, self.snps)
-
-    @property
-    def people(self) -> int:
-        return self.cases + self.controls
-
-    @property
-    def competitors(self) -> int:
-        return self.snps if self.effective_snps is None else self.effective_snps
-
-    def with_people(self, people: int) -> PublicStudy:
-        """The same study with so many people, and cases and controls in proportion."""
-        cases = min(max(2, round(people * self.cases / self.people)), people - 2)
-        return replace(self, cases=cases, controls=people - cases)
-
-
-@dataclass(frozen=True)
-class Hope:
-    """A SNP that one hopes to see.
-
-    Args:
-        frequency: of A1, among controls; with `chi2` among everybody.
-        odds_ratio: of each copy of A1. What the study sees of it varies by sampling.
-        chi2: instead, the χ² that the study itself shows.
-    """
-
-    frequency: float
-    odds_ratio: float | None = None
-    chi2: float | None = None
-
-    def __post_init__(self) -> None:
-        frequency = float(read_ranged(self.frequency, "frequency", "strictly between 0 and 1"))
-        object.__setattr__(self, "frequency", frequency)
-        if (self.odds_ratio is None) == (self.chi2 is None):
-            message = "a hope is an odds ratio or a χ², and not both"
-            raise InvalidInput(message, field="odds ratio", value=self.odds_ratio)
-        for name, most in (("odds_ratio", 1e6), ("chi2", 1e9)):
-            if (value := getattr(self, name)) is not None:
-                number = float(rational(value, name))
-                if not 0 < number < most:
-                    raise invalid_value(name.replace("_", " "), f"above 0 and below {most}", value)
-                object.__setattr__(self, name, number)
-
-    def frequencies(self, study: PublicStudy) -> tuple[float, float]:
-        """The frequencies of A1 to be expected among cases and among controls."""
-        f = self.frequency
-        if self.odds_ratio is not None:
-            return self.odds_ratio * f / (1 - f + self.odds_ratio * f), f
-        copies = _copies_of_chi2(study, f, float(self.chi2 or 0))
-        case = min(max(copies / (2 * study.cases), 0.0), 1.0)
-        return case, (f * study.people - case * study.cases) / study.controls
+NUMBER_KINDS = ("counts", "chi2", "nothing")
+ONE_LABEL = "label"
+"""The relation for independent beliefs: one label changes, and the number of cases with it."""
+GOOD_CHANCE = 0.95
+MAX_HOPES = 100
 
 
 @dataclass(frozen=True)
@@ -187,6 +66,7 @@ class StudySettings:
         score, threshold: what they are chosen by; without a threshold the best one.
         numbers: what is published about them: "counts", "chi2" or "nothing".
         share: how much of ε pays for the choice; without it the best one.
+        none_score: the score of "none of them", where it competes.
     """
 
     relation: str
@@ -196,24 +76,29 @@ class StudySettings:
     threshold: Fraction | None = None
     numbers: str = "counts"
     share: Fraction | None = None
+    none_score: int | None = None
 
     def __post_init__(self) -> None:
-        check_relation(self.relation)
+        if self.relation != ONE_LABEL:
+            check_relation(self.relation)
+        elif (self.score, self.numbers) != ("linear", "nothing"):
+            message = "where one label changes, SNPs are chosen by linear scores, without numbers"
+            hint = "score linear, numbers nothing"
+            raise InvalidInput(message, field="relation", value=self.relation, hint=hint)
         if not 0 < self.epsilon < math.inf:
             raise invalid_value("epsilon", "above 0", self.epsilon)
         read_whole(self.top, "top", 1)
-        if self.score not in SNP_SCORE_KINDS:
-            raise UnknownName("score", str(self.score), SNP_SCORE_KINDS)
-        if self.numbers not in NUMBER_KINDS:
-            raise UnknownName("numbers", str(self.numbers), NUMBER_KINDS)
+        for name, known in (("score", SNP_SCORE_KINDS), ("numbers", NUMBER_KINDS)):
+            if getattr(self, name) not in known:
+                raise UnknownName(name, str(getattr(self, name)), known)
+        if self.threshold is not None:
+            threshold = read_ranged(self.threshold, "threshold", "above 0")
+            object.__setattr__(self, "threshold", threshold)
         if self.numbers == "nothing":
             object.__setattr__(self, "share", Fraction(1))
         elif self.share is not None:
             share = read_ranged(self.share, "share", "strictly between 0 and 1")
             object.__setattr__(self, "share", share)
-
-
-NUMBER_KINDS = ("counts", "chi2", "nothing")
 
 
 @dataclass(frozen=True)
@@ -254,6 +139,10 @@ class Forecast:
         return sum(each.chance for each in self.hopes) / len(self.hopes)
 
     @property
+    def least_chance(self) -> float:
+        return min(each.chance for each in self.hopes)
+
+    @property
     def information(self) -> float:
         return sum(each.information for each in self.hopes) / len(self.hopes)
 
@@ -262,28 +151,11 @@ def forecast_study(study: PublicStudy, settings: StudySettings, hopes: Sequence[
     """The chance of each hope to come back, and the noise on what is published of it."""
     check_instance(study, PublicStudy, "study", "a PublicStudy")
     check_instance(settings, StudySettings, "settings", "StudySettings")
-    listed = [check_instance(hope, Hope, "hopes", "a list of Hope") for hope in hopes]
-    if not listed:
-        raise InvalidInput("state at least one hope", field="hopes")
-    if max(settings.top, len(listed)) > study.snps:
-        raise invalid_value(
-            "top" if settings.top > study.snps else "hopes", f"at most {study.snps}", settings.top
-        )
-    settled = settle(study, settings)
-    assert settled.threshold is not None and settled.share is not None
-    scored = [_hope_scores(study, hope, *_score_key(settled)) for hope in listed]
-    chances = _chances(
-        _null_scores(study, *_score_key(settled)),
-        scored,
-        _noise_scale(study, settled),
-        settled.top,
-        max(study.competitors - len(listed), 0),
-    )
-    results = [
-        HopeForecast(hope, chance, *_number_errors(study, settled, hope))
-        for hope, chance in zip(listed, chances, strict=True)
-    ]
-    return Forecast(study, settled, tuple(results))
+    listed = _read_hopes(study, hopes)
+    if settings.top > study.snps:
+        raise invalid_value("top", f"at most {study.snps}, the number of SNPs", settings.top)
+    nodes = max(512, 2 * HOPE_NODES // (1 + len(set(listed))))
+    return _forecast(study, settle(study, settings), listed, nodes)
 
 
 def settle(study: PublicStudy, settings: StudySettings) -> StudySettings:
@@ -296,36 +168,95 @@ def settle(study: PublicStudy, settings: StudySettings) -> StudySettings:
     return settings
 
 
+def _read_hopes(study: PublicStudy, hopes: object) -> tuple[Hope, ...]:
+    listed = tuple(
+        check_instance(each, Hope, "hopes", "a list of Hope")
+        for each in check_sequence(hopes, "hopes")
+    )
+    if len(listed) > min(study.snps, MAX_HOPES):
+        raise invalid_value("hopes", f"at most {min(study.snps, MAX_HOPES)}", len(listed))
+    return listed
+
+
+def _forecast(
+    study: PublicStudy, settings: StudySettings, hopes: Sequence[Hope], nodes: int = HOPE_NODES
+) -> Forecast:
+    null, *_ = _reference_scores(study, *_score_key(settings))
+    kinds = tuple(dict.fromkeys(hopes))
+    found = _hope_scores(study, kinds, *_score_key(settings), nodes)
+    scored = dict(zip(kinds, found, strict=True))
+    others = max(study.independent_snps - len(hopes), 0)
+    candidates = [scored[hope] for hope in hopes]
+    if settings.none_score is not None:
+        candidates.append(ScoreDistribution(np.array([settings.none_score]), np.ones(1)))
+    scale = _noise_scale(study, settings)
+    chances = _chances(null, candidates, scale, settings.top, others)
+    return Forecast(
+        study,
+        settings,
+        tuple(
+            HopeForecast(hope, chance, *_number_errors(study, settings, hope))
+            for hope, chance in zip(hopes, chances, strict=False)
+        ),
+    )
+
+
+EXPECTED_HOPES = tuple(Hope(0.3, odds_ratio) for odds_ratio in (1.3, 1.5, 2.0, 3.0))
+"""What the card of a release tells the chance of."""
+
+
+def compare_settings(
+    study: PublicStudy, settings: StudySettings, hopes: Sequence[Hope] = EXPECTED_HOPES
+) -> list[tuple[Forecast, Forecast]]:
+    """For each hope by itself: the forecast with these settings, and with the best ones under the
+    same promise."""
+    epsilons = {settings.relation: settings.epsilon}
+    pairs = []
+    for hope in hopes:
+        made = forecast_study(study, settings, [hope])
+        best = advise_study(study, [hope], epsilons, settings.numbers, sizes=False).forecasts[0]
+        pairs.append((made, max(made, best, key=lambda each: each.chance)))
+    return pairs
+
+
 # Which threshold and which share, where nobody says what is hoped for: those for the weakest SNP
 # that comes back in 95 of 100 releases while all other places go to other true SNPs.
 
-GOOD_CHANCE = 0.95
 THRESHOLD_STEPS = tuple(map(Fraction, (1, 2, 4, 6, 10, 15, 20, 30)))
 SHARE_STEPS = tuple(Fraction(n, 20) for n in range(2, 20))
+FEW_SHARES = tuple(map(Fraction, ("0.4", "0.55", "0.7", "0.85")))
 USUAL_SHARE = Fraction(7, 10)
-LADDER_QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)
-LADDER_NODES = 100
 CLEAR_GAIN = 1.02
-"""A threshold other than the usual one has to lower the χ² that is needed by 2%."""
+"""A threshold or a score other than the usual one has to lower the χ² that is needed by 2%, or to
+tell 2% more about hopes."""
+FLAT_INFORMATION = 0.9
+"""Shares that tell almost as much as the best one: of these, the one with the largest chance."""
 
 
 @lru_cache(maxsize=256)
 def best_threshold(study: PublicStudy, settings: StudySettings) -> Fraction:
     """The χ² to measure distances from so that the weakest SNPs come back: the one for which the
-    least χ² is enough for a chance of 95%, on average over common and rare SNPs (F26)."""
+    least χ² is enough for a chance of 95%, on average over common and rare SNPs."""
     if settings.score == "chi2":
         return SELECTION_THRESHOLD
     asked = replace(settings, share=settings.share or USUAL_SHARE)
     needed = {
-        threshold: _needed_chi2(study, replace(asked, threshold=threshold))
-        for threshold in THRESHOLD_STEPS
-        if threshold <= 2 * study.people
+        threshold: weakest_chi2(study, replace(asked, threshold=threshold))
+        for threshold in _possible_thresholds(study)
     }
     least = min(needed.values())
     if not math.isfinite(least):
         return min(SELECTION_THRESHOLD, Fraction(2 * study.people))
-    good = [threshold for threshold, chi2 in needed.items() if chi2 <= CLEAR_GAIN * least]
-    return min(good, key=lambda threshold: abs(math.log(threshold / SELECTION_THRESHOLD)))
+    return _usual_threshold(each for each, chi2 in needed.items() if chi2 <= CLEAR_GAIN * least)
+
+
+def _usual_threshold(thresholds: Iterable[Fraction]) -> Fraction:
+    """The one closest to the usual one."""
+    return min(thresholds, key=lambda each: abs(math.log(each / SELECTION_THRESHOLD)))
+
+
+def _possible_thresholds(study: PublicStudy) -> list[Fraction]:
+    return [threshold for threshold in THRESHOLD_STEPS if threshold <= 2 * study.people]
 
 
 @lru_cache(maxsize=256)
@@ -335,50 +266,194 @@ def best_share(study: PublicStudy, settings: StudySettings) -> Fraction:
     information about its odds ratio that noise leaves."""
     if settings.numbers == "nothing":
         return Fraction(1)
-    threshold = settings.threshold or best_threshold(study, settings)
-    whole = replace(settings, threshold=threshold, numbers="nothing")
-    needed = _needed_chi2(study, whole)
+    asked = replace(settings, threshold=settings.threshold or best_threshold(study, settings))
+    needed = weakest_chi2(study, replace(asked, numbers="nothing"))
     if not math.isfinite(needed):
         return USUAL_SHARE
     hope = Hope(study.frequencies.quantile(0.5), chi2=needed)
-    asked = replace(settings, threshold=threshold)
-    return max(SHARE_STEPS, key=lambda share: _lone_information(study, asked, hope, share))
+    null, *_ = _reference_scores(study, *_score_key(asked))
+    hoped = _hope_scores(study, (hope,), *_score_key(asked), 512)
+
+    def run(share: Fraction) -> Forecast:
+        tried = replace(asked, share=share)
+        scale = _noise_scale(study, tried)
+        (chance,) = _chances(null, hoped, scale, 1, study.independent_snps - 1)
+        found = HopeForecast(hope, chance, *_number_errors(study, tried, hope))
+        return Forecast(study, tried, (found,))
+
+    return _surest(map(run, SHARE_STEPS)).settings.share or USUAL_SHARE
 
 
-def _lone_information(
-    study: PublicStudy, settings: StudySettings, hope: Hope, share: Fraction
-) -> float:
-    tried = replace(settings, share=share)
-    null, hoped = (
-        _null_scores(study, *_score_key(tried)),
-        _hope_scores(study, hope, *_score_key(tried)),
-    )
-    (chance,) = _chances(null, [hoped], _noise_scale(study, tried), 1, study.competitors - 1)
-    return HopeForecast(hope, chance, *_number_errors(study, tried, hope)).information
+def _surest(forecasts: Iterable[Forecast]) -> Forecast:
+    """The largest chance among those that tell about as much as the best."""
+    tried = list(forecasts)
+    most = max(each.information for each in tried)
+    good = [each for each in tried if each.information >= FLAT_INFORMATION * most]
+    return max(good, key=lambda each: each.chance)
 
 
-def _needed_chi2(study: PublicStudy, settings: StudySettings) -> float:
-    """The least χ² with a chance of 95% against all other SNPs, the mean over frequencies."""
-    null, scale = _null_scores(study, *_score_key(settings)), _noise_scale(study, settings)
-    floor = _hopeless_score(null, 1, study.competitors, scale)
-    ladders = _ladder_scores(study, *_score_key(settings))
+def weakest_chi2(study: PublicStudy, settings: StudySettings) -> float:
+    """The least χ² that comes back with a chance of 95%, the mean over frequencies; infinite where
+    none does. The settings have a threshold and a share."""
+    null, *ladders = _reference_scores(study, *_score_key(settings))
+    scale = _noise_scale(study, settings)
+    floor = _hopeless_score(null, 1, study.independent_snps, scale)
     grid = _NoiseGrid(scale, floor, [null, *ladders])
-    wins = grid.chance_by_score(grid.exceeds(null), study.competitors - 1, [], 1)
+    wins = grid.chance_by_score(grid.few_exceed(null, study.independent_snps - 1, 1, 1), [])
     needed = []
-    for (_, chi2), ladder in zip(_ladder_tables(study), ladders, strict=True):
+    for (_, chi2), ladder in zip(ladder_tables(study), ladders, strict=True):
         chances = np.maximum.accumulate(wins[grid.bins(ladder.values)])
         reached = float(np.interp(GOOD_CHANCE, chances, chi2))
         needed.append(reached if chances[-1] >= GOOD_CHANCE else math.inf)
     return sum(needed) / len(needed)
 
 
-ScoreKey = tuple[str, str, Fraction]
+# Advice for stated hopes.
+
+MAX_ADVISED_PEOPLE = 10_000_000
+SIZE_PRECISION = 1.02
 
 
-def _score_key(settings: StudySettings) -> ScoreKey:
-    threshold = settings.threshold
-    assert threshold is not None
-    return settings.score, settings.relation, threshold
+@dataclass(frozen=True)
+class Advice:
+    """The best settings for stated hopes.
+
+    Attributes:
+        forecasts: for each relation that was asked about, the one that tells most first; those
+            without the numbers that were asked for last.
+        smallest: for each of them the smallest study of these proportions (to within 2%) in which
+            every hope comes back in 95 of 100 releases, by the share of the advice; None where
+            ten million people are not enough.
+    """
+
+    forecasts: tuple[Forecast, ...]
+    smallest: tuple[Forecast | None, ...]
+
+
+def advise_study(
+    study: PublicStudy,
+    hopes: Sequence[Hope],
+    epsilons: Mapping[str, float],
+    numbers: str = "counts",
+    *,
+    sizes: bool = True,
+) -> Advice:
+    """Pick top, score, threshold and share, and compare relations: what gives back most of the
+    information about the hopes.
+
+    Args:
+        epsilons: the relations that come into question, with what may be spent under each.
+        numbers: what else is to be published; nothing where one label changes.
+        sizes: also look for the smallest study.
+    """
+    check_instance(study, PublicStudy, "study", "a PublicStudy")
+    listed = _read_hopes(study, hopes)
+    if not epsilons:
+        raise InvalidInput("name at least one relation", field="relation")
+    found = []
+    for relation, epsilon in epsilons.items():
+        about = ("linear", "nothing") if relation == ONE_LABEL else ("distance", numbers)
+        start = StudySettings(relation, float(epsilon), len(listed), about[0], SELECTION_THRESHOLD,
+                              about[1], USUAL_SHARE)  # fmt: skip
+        best = _improve(study, start, listed)
+        found.append((best, _smallest_study(best, listed) if sizes else None))
+    found.sort(key=lambda pair: (pair[0].settings.numbers != numbers, -pair[0].information))
+    return Advice(*map(tuple, zip(*found, strict=True)))
+
+
+def _improve(study: PublicStudy, start: StudySettings, hopes: Sequence[Hope]) -> Forecast:
+    """The best settings near these: one after the other, thresholds, scores, tops, shares."""
+    nodes = _search_nodes(hopes)
+
+    def vary(best: StudySettings, name: str, values: Iterable[object]) -> list[Forecast]:
+        tried = [replace(best, **{name: value}) for value in values]  # type: ignore[arg-type]
+        return [_forecast(study, settings, hopes, nodes) for settings in tried]
+
+    def choose(best: StudySettings, name: str, values: Iterable[object]) -> StudySettings:
+        return max(vary(best, name, values), key=lambda each: each.information).settings
+
+    def choose_threshold(best: StudySettings) -> StudySettings:
+        tried = vary(best, "threshold", _possible_thresholds(study))
+        most = max(each.information for each in tried)
+        good = (each.settings for each in tried if CLEAR_GAIN * each.information >= most)
+        return replace(best, threshold=_usual_threshold(_score_key(each)[2] for each in good))
+
+    best = choose_threshold(start)
+    if start.relation != ONE_LABEL:
+        usual, *others = vary(best, "score", ["distance", *SNP_SCORE_KINDS])
+        most = max(others, key=lambda each: each.information)
+        if most.information > CLEAR_GAIN * usual.information:
+            best = most.settings
+    count = len(hopes)
+    tops = [top for top in sorted({max(1, count // 2), count, count + 1}) if top <= study.snps]
+    if start.numbers == "nothing":
+        return forecast_study(study, choose(best, "top", tops), hopes)
+    tried = [each for top in tops for each in vary(replace(best, top=top), "share", FEW_SHARES)]
+    best = max(tried, key=lambda each: each.information).settings
+    best = choose_threshold(_surest(vary(best, "share", SHARE_STEPS)).settings)
+    return forecast_study(study, best, hopes)
+
+
+def _search_nodes(hopes: Sequence[Hope]) -> int:
+    """Fewer places than a forecast looks at: enough to compare settings."""
+    return max(256, HOPE_NODES // (2 + 2 * len(set(hopes))))
+
+
+def _smallest_study(best: Forecast, hopes: Sequence[Hope]) -> Forecast | None:
+    """The smallest study in which every hope has a chance of 95%, by bisection; the settings are
+    improved once, where the size has come close."""
+
+    def resize(people: int) -> tuple[PublicStudy, list[Hope]]:
+        """A study of so many people with the same frequencies: χ² grows with its size."""
+        factor = people / best.study.people
+        same = [each if each.chi2 is None else replace(each, chi2=each.chi2 * factor)
+                for each in hopes]  # fmt: skip
+        return best.study.resize(people), same
+
+    def run(people: int, settings: StudySettings) -> Forecast:
+        study, same = resize(people)
+        return _forecast(study, settings, same, _search_nodes(hopes))
+
+    def is_enough(people: int, settings: StudySettings) -> bool:
+        return run(people, settings).least_chance >= GOOD_CHANCE
+
+    settings = replace(best.settings, top=max(best.settings.top, len(hopes)))
+    people = _least_size(lambda size: is_enough(size, settings), best.study.people, 1.3)
+    if people is None:
+        return None
+    tried = [
+        run(people, replace(settings, threshold=threshold))
+        for threshold in _possible_thresholds(best.study.resize(people))
+    ]
+    settings = max(tried, key=lambda each: each.least_chance).settings
+    people = _least_size(lambda size: is_enough(size, settings), people, SIZE_PRECISION)
+    if people is None:
+        return None
+    study, same = resize(people)
+    return forecast_study(study, settings, same)
+
+
+def _least_size(is_enough: Callable[[int], bool], start: int, precision: float) -> int | None:
+    """The least number of people that is enough, up to a factor, where more are always enough."""
+    low = high = start
+    while not is_enough(high):
+        low, high = high, 2 * high
+        if high > MAX_ADVISED_PEOPLE:
+            return None
+    if low == high:
+        while low > 8 and is_enough(low):
+            low, high = low // 2, low
+        high = min(high, 2 * low) if not is_enough(low) else low
+    while high > low * precision and high - low > 1:
+        middle = math.isqrt(low * high)
+        if is_enough(middle):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+# Scores of tables, and sums over scores with noise.
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,154 +464,44 @@ class ScoreDistribution:
     weights: Array
 
 
-def _spread_evenly(count: int, dimension: int) -> Array:
-    """Points of (0, 1) that fill it evenly, one sequence a dimension: multiples of powers of the
-    root of x⁵ = x + 1, modulo 1."""
-    root = 1.1673039782614187
-    return (0.5 + np.arange(1, count + 1) * root ** -(dimension + 1)) % 1.0
+def _score_key(settings: StudySettings) -> tuple[str, str, Fraction]:
+    return settings.score, settings.relation, settings.threshold or SELECTION_THRESHOLD
 
 
-def _likely_genotypes(copies: Array, people: int, dimension: int) -> Array:
-    """People with 0, 1 and 2 copies, of so many in all, as random mating has them: a mean of
-    np² with 2 copies, and a standard deviation of √n·p(1−p), at evenly spread quantiles."""
-    from scipy.special import ndtri
-
-    share = copies / (2 * people)
-    shift = ndtri(_spread_evenly(len(copies), dimension)) * np.sqrt(people) * share * (1 - share)
-    two = np.rint(people * share * share + shift).astype(np.int64)
-    two = np.clip(two, np.maximum(0, copies - people), copies // 2)
-    one = copies - 2 * two
-    return np.stack([people - one - two, one, two], axis=1)
-
-
-def _likely_tables(x: Array, y: Array, study: PublicStudy) -> Array:
-    groups = ((x, study.cases, 2), (y, study.controls, 3))
-    return np.concatenate([_likely_genotypes(*group) for group in groups], axis=1)
-
-
-def _spread_nodes(low: int, high: int, most: int) -> Array:
-    """Whole numbers from low to high, evenly spaced where there are more than `most`."""
-    return np.arange(low, high + 1, max(1, -(-(high - low + 1) // most)))
-
-
-def _null_scores(
-    study: PublicStudy, score: str, relation: str, threshold: Fraction
-) -> ScoreDistribution:
-    """The score of a SNP without an association."""
-    return _reference_scores(study, score, relation, threshold)[0]
-
-
-def _ladder_scores(
-    study: PublicStudy, score: str, relation: str, threshold: Fraction
-) -> Sequence[ScoreDistribution]:
-    return _reference_scores(study, score, relation, threshold)[1:]
-
-
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=128)
 def _reference_scores(
     study: PublicStudy, score: str, relation: str, threshold: Fraction
 ) -> tuple[ScoreDistribution, ...]:
-    """Scores of SNPs without an association, and of the ladders, looked up at once."""
-    table, weights = _null_tables(study)
-    ladders = [table for table, _ in _ladder_tables(study)]
+    """Scores of SNPs without an association, then of the ladders, computed at once."""
+    table, weights = null_tables(study)
+    parts = [table, *(table for table, _ in ladder_tables(study))]
     sizes = study.cases, study.controls
-    every = np.concatenate([table, *ladders])
-    scores = selection_scores(score, every, relation, threshold, sizes)
-    ends = np.cumsum([len(table), *map(len, ladders)])
-    null, *rest = np.split(scores, ends[:-1])
-    return ScoreDistribution(null, weights), *(
-        ScoreDistribution(each, np.full(len(each), 1 / len(each))) for each in rest
-    )
+    scores = selection_scores(score, np.concatenate(parts), relation, threshold, sizes)
+    null, *rest = np.split(scores, np.cumsum([len(part) for part in parts])[:-1])
+    ladders = (ScoreDistribution(each, np.full(len(each), 1 / len(each))) for each in rest)
+    return ScoreDistribution(null, weights), *ladders
 
 
-@lru_cache(maxsize=16)
-def _ladder_tables(study: PublicStudy) -> list[tuple[Array, Array]]:
-    """Tables from no association to the strongest, with their χ², for some frequencies."""
-    ladders = []
-    for share in LADDER_QUANTILES:
-        copies = max(round(2 * study.people * study.frequencies.quantile(share)), 1)
-        low, high = math.ceil(copies * study.cases / study.people), min(copies, 2 * study.cases)
-        steps = np.linspace(0, 1, LADDER_NODES) ** 2
-        x = np.unique((low + np.ceil((high - low) * steps)).astype(np.int64))
-        y = copies - x
-        chi2 = chi2_of_copies(x, y, study.cases, study.controls)
-        ladders.append((_likely_tables(x, y, study), chi2))
-    return ladders
-
-
-@lru_cache(maxsize=16)
-def _null_tables(study: PublicStudy) -> tuple[Array, Array]:
-    from scipy.special import gammaln
-
-    cases, alleles = 2 * study.cases, 2 * study.people
-    tables, weights = [], []
-    for frequency, weight in zip(study.frequencies.nodes, study.frequencies.weights, strict=True):
-        m = round(alleles * frequency)
-        variance = m / alleles * (1 - m / alleles) * cases * (alleles - cases) / (alleles - 1)
-        middle, reach = m * cases / alleles, NULL_DEVIATIONS * math.sqrt(variance) + 1
-        low = max(0, m - (alleles - cases), math.floor(middle - reach))
-        high = min(m, cases, math.ceil(middle + reach))
-        x = _spread_nodes(low, high, MAX_COPY_NODES)
-        below = (x, m - x, cases - x, alleles - cases - m + x)
-        log = -sum(gammaln(each + 1.0) for each in below)
-        chance = np.exp(log - log.max())
-        tables.append(_likely_tables(x, m - x, study))
-        weights.append(weight * chance / chance.sum())
-    return np.concatenate(tables), np.concatenate(weights)
-
-
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=128)
 def _hope_scores(
-    study: PublicStudy, hope: Hope, score: str, relation: str, threshold: Fraction
-) -> ScoreDistribution:
-    """The score of a SNP one hopes for."""
-    if hope.odds_ratio is None:
-        copies = round(2 * study.people * hope.frequency)
-        exact = _copies_of_chi2(study, hope.frequency, float(hope.chi2 or 0))
-        x = math.floor(exact) + np.arange(2)
-        y, weights = copies - x, np.array([1 - exact % 1, exact % 1])
-        possible = (x <= min(copies, 2 * study.cases)) & (y >= 0)
-        if not possible.any():
-            raise InvalidInput(
-                "no study of this size has such a χ² at this frequency",
-                field="chi2",
-                value=hope.chi2,
-            )
-        x, y, weights = x[possible], y[possible], weights[possible] / weights[possible].sum()
-    else:
-        shares = hope.frequencies(study)
-        x = _binomial_quantiles(2 * study.cases, shares[0], _spread_evenly(HOPE_NODES, 0))
-        y = _binomial_quantiles(2 * study.controls, shares[1], _spread_evenly(HOPE_NODES, 1))
-        weights = np.full(HOPE_NODES, 1 / HOPE_NODES)
-    table = _likely_tables(x, y, study)
+    study: PublicStudy,
+    hopes: tuple[Hope, ...],
+    score: str,
+    relation: str,
+    threshold: Fraction,
+    nodes: int,
+) -> list[ScoreDistribution]:
+    tables, weights = zip(*(hope_tables(study, hope, nodes) for hope in hopes), strict=True)
     sizes = study.cases, study.controls
-    return ScoreDistribution(selection_scores(score, table, relation, threshold, sizes), weights)
-
-
-def _copies_of_chi2(study: PublicStudy, frequency: float, chi2: float) -> float:
-    """The copies x among cases for which 2N(xS − yR)²/(RS m(2N−m)) = χ², x + y = m = 2Nf."""
-    n, m = study.people, round(2 * study.people * frequency)
-    gap = math.sqrt(chi2 * study.cases * study.controls * m * (2 * n - m) / (2 * n))
-    return (m * study.cases + gap) / n
-
-
-def _binomial_quantiles(trials: int, share: float, places: Array) -> Array:
-    from scipy.special import gammaln
-
-    reach = HOPE_DEVIATIONS * math.sqrt(trials * share * (1 - share)) + 1
-    low = max(0, math.floor(trials * share - reach))
-    x = np.arange(low, min(trials, math.ceil(trials * share + reach)) + 1)
-    log = x * math.log(share) + (trials - x) * math.log1p(-share)
-    log = log - gammaln(x + 1.0) - gammaln(trials - x + 1.0)
-    chance = np.exp(log - log.max())
-    return low + np.searchsorted(chance.cumsum() / chance.sum(), places)
+    scores = selection_scores(score, np.concatenate(tables), relation, threshold, sizes)
+    parts = zip(np.split(scores, len(hopes)), weights, strict=True)
+    return [ScoreDistribution(*part) for part in parts]
 
 
 def _noise_scale(study: PublicStudy, settings: StudySettings) -> float:
     """The scale of the noise on scores: 2·top·Δ over the ε of the choice."""
     change = score_sensitivity(settings.score, study.cases, study.controls, settings.relation)
-    share = settings.share or Fraction(1)
-    return 2 * settings.top * change / (settings.epsilon * float(share))
+    return 2 * settings.top * change / (settings.epsilon * float(settings.share or 1))
 
 
 def _chances(
@@ -544,38 +509,42 @@ def _chances(
     hopes: Sequence[ScoreDistribution],
     scale: float,
     top: int,
-    competitors: int,
+    others: int,
 ) -> list[float]:
     """The chance of each hope to be among the `top` largest with noise."""
-    floor = _hopeless_score(null, top, competitors, scale)
-    grid = _NoiseGrid(scale, floor, [null, *hopes])
+    grid = _NoiseGrid(scale, _hopeless_score(null, top, others, scale), [null, *hopes])
     exceeds = {id(hope): grid.exceeds(hope) for hope in hopes}
-    others = grid.exceeds(null)
+    few = grid.few_exceed(null, others, top, len(hopes))
     found: dict[int, float] = {}
     for number, hope in enumerate(hopes):
         if id(hope) not in found:
             rivals = [exceeds[id(each)] for place, each in enumerate(hopes) if place != number]
-            wins = grid.chance_by_score(others, competitors, rivals, top)
+            wins = grid.chance_by_score(few, rivals)
             found[id(hope)] = float(np.clip(wins[grid.bins(hope.values)] @ hope.weights, 0, 1))
     return [found[id(hope)] for hope in hopes]
 
 
-def _hopeless_score(null: ScoreDistribution, top: int, competitors: int, scale: float) -> float:
+def _hopeless_score(null: ScoreDistribution, top: int, others: int, scale: float) -> float:
     """A score below which nothing wins, so that lower ones may count as this one: noise lifts none
     of them, except with probability e^(−20), to where more scores lie than there are places."""
     order = np.argsort(null.values)
-    above = competitors * null.weights[order][::-1].cumsum()[::-1]
+    above = others * null.weights[order][::-1].cumsum()[::-1]
     many = np.flatnonzero(above >= top + 10 * math.sqrt(top) + 60)
     crowded = null.values[order[many[-1] if len(many) else 0]]
-    return float(crowded) - scale * (math.log(max(competitors, 1)) + 20)
+    return float(crowded) - scale * (math.log(max(others, 1)) + 20)
+
+
+NOISE_NODES = 3
+TAIL_SCALES = 25
+BINS_PER_SCALE = 32
 
 
 class _NoiseGrid:
-    """Sums over scores with exponential noise, on bins of a whole score or of 1/64 of the scale.
+    """Sums over scores with exponential noise, on bins of a whole score or of 1/32 of the scale.
 
     With ρ = e^(−1/b), b in bins, the chance that a score with noise exceeds k + φ, 0 ≤ φ < 1, is
     v·L(k) + T(k): v = e^(−φ/b), T(k) the probability of scores above k, L(k) = Σ over scores s ≤ k
-    of p(s)ρ^(k−s). A score of k wins with chance R(k) = ∫ F dv over (ρ, 1) + ρR(k+1), F the chance
+    of p(s)ρ^(k−s). A score of k wins with chance W(k) = ∫ F dv over (ρ, 1) + ρW(k+1), F the chance
     that few enough others exceed; the integral by Gauss and Legendre's rule.
     """
 
@@ -583,8 +552,8 @@ class _NoiseGrid:
         self.unit = max(1.0, scale / BINS_PER_SCALE)
         width = scale / self.unit
         lowest = min(int(each.values.min()) for each in scored)
-        self.floor = max(math.floor(floor), lowest)
         highest = max(int(each.values.max()) for each in scored)
+        self.floor = max(math.floor(floor), lowest)
         top_bin = int(max(highest - self.floor, 0) / self.unit)
         self.size = top_bin + math.ceil(TAIL_SCALES * width) + 2
         self.ratio = math.exp(-1 / width)
@@ -598,50 +567,60 @@ class _NoiseGrid:
     def exceeds(self, scored: ScoreDistribution) -> Array:
         """bins × nodes: the chance to exceed each place."""
         share = np.bincount(self.bins(scored.values), scored.weights, self.size)
-        near = np.array(list(accumulate(share.tolist(), lambda sum_, p: self.ratio * sum_ + p)))
+        near = self._decay(share)
         far = share[::-1].cumsum()[::-1] - share
         return np.clip(near[:, None] * self.places + far[:, None], 0.0, 1.0)
 
-    def chance_by_score(
-        self, others: Array, competitors: int, rivals: Sequence[Array], top: int
-    ) -> Array:
-        """The chance to win of each bin, against so many SNPs without an association and rivals."""
+    def few_exceed(self, null: ScoreDistribution, others: int, top: int, hopes: int) -> list[Array]:
+        """bins × nodes: the chance that at most top − 1 − j of the SNPs without an association
+        exceed a place, for j = 0, 1, … others ahead of them."""
         from scipy.special import bdtr
 
-        most = min(top - 1, len(rivals))
-        ahead = np.zeros((most + 1, *others.shape))
+        exceeds = self.exceeds(null)
+        return [
+            np.ones_like(exceeds) if places >= others else bdtr(places, others, exceeds)
+            for places in range(top - 1, max(top - 1 - hopes, -1), -1)
+        ]
+
+    def chance_by_score(self, few: Sequence[Array], rivals: Sequence[Array]) -> Array:
+        """The chance to win of each bin, against SNPs without an association and rivals."""
+        ahead = np.zeros((min(len(few) - 1, len(rivals)) + 1, *few[0].shape))
         ahead[0] = 1
         for rival in rivals:
             ahead[1:] = ahead[1:] * (1 - rival) + ahead[:-1] * rival
             ahead[0] *= 1 - rival
-        few = sum(
-            part
-            * (
-                1.0
-                if top - 1 - count >= competitors
-                else bdtr(top - 1 - count, competitors, others)
-            )
-            for count, part in enumerate(ahead)
-        )
-        wins = (few @ self.weights)[::-1].tolist()
-        return np.array(list(accumulate(wins, lambda sum_, g: self.ratio * sum_ + g)))[::-1]
+        both = sum(part * chance for part, chance in zip(ahead, few, strict=False))
+        return self._decay((both @ self.weights)[::-1])[::-1]
+
+    def _decay(self, values: Array) -> Array:
+        """Each value plus ρ times the sum before it."""
+        ratio = self.ratio
+        return np.array(list(accumulate(values.tolist(), lambda total, each: ratio * total + each)))
 
 
 def _number_errors(
     study: PublicStudy, settings: StudySettings, hope: Hope
 ) -> tuple[float | None, float]:
-    """(standard deviation of the noise, sampling error) of what is published about a hope."""
-    case, control = hope.frequencies(study)
-    cells = [2 * study.cases * case, 2 * study.controls * control]
-    inverse = [
-        1 / max(copies, 0.5) + 1 / max(2 * size - copies, 0.5)
-        for copies, size in zip(cells, (study.cases, study.controls), strict=True)
+    """(standard deviation of the noise, sampling error) of what is published about a hope.
+
+    Noise on the cube, a density ∝ e^(−ε‖v‖∞/Δ) over `top` numbers, has the variance
+    (top+1)(top+2)/3 · (Δ/ε)² each. Allele counts have Δ = 2; where genotypes are secret, x and y
+    have independent noise, and where labels are, x + y is exact.
+    """
+    shares = hope.frequencies(study)
+    slopes = [
+        1 / max(2 * size * share, 0.5) + 1 / max(2 * size * (1 - share), 0.5)
+        for share, size in zip(shares, (study.cases, study.controls), strict=True)
     ]
-    sampling = math.sqrt(sum(inverse))
+    sampling, swaps = math.sqrt(sum(slopes)), settings.relation != "genotype"
     if settings.numbers == "nothing":
         return None, sampling
     epsilon = settings.epsilon * (1 - float(settings.share or 1))
-    deviation = math.sqrt((settings.top + 1) * (settings.top + 2) / 3) * 2 / epsilon
-    if settings.relation == "label-swap":
-        return deviation * sum(inverse), sampling
-    return deviation * math.hypot(*inverse), sampling
+    deviation = math.sqrt((settings.top + 1) * (settings.top + 2) / 3) / epsilon
+    if settings.numbers == "counts":
+        return 2 * deviation * (sum(slopes) if swaps else math.hypot(*slopes)), sampling
+    change = (4 if swaps else 2) * study.people**2 / (study.cases * study.controls)
+    mean = (shares[0] * study.cases + shares[1] * study.controls) / study.people
+    spread = mean * (1 - mean) * study.people / (2 * study.cases * study.controls)
+    chi2 = (shares[0] - shares[1]) ** 2 / spread
+    return deviation * change, 2 * math.sqrt(max(chi2, 1))

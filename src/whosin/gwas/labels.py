@@ -57,7 +57,7 @@ MAX_PRIOR_RANGES = 1_000
 """How many different priors people may have: each is a plan of its own."""
 ACCOUNT_NAMES = {"add-remove": "label", "replace": "label-swap"}
 """Which account of a study pays, by the relation of the plan."""
-KNOWN_SIZE_ACCOUNTS = (":label-swap", ":genotype")
+KNOWN_SIZE_ACCOUNTS = (":label-swap", ":stratum-swap", ":genotype")
 """Accounts whose releases state how many cases and controls there are."""
 
 

@@ -125,11 +125,7 @@ def read_groups(
     leave_out_no_sex: bool = False,
     keep: KeepList = None,
 ) -> Groups:
-    """Cases and controls of a .fam or .psam file, their phenotypes from it or from another file.
-
-    Whoever is not in the list `keep` is neither: like people without a phenotype, they stay in the
-    study's pooled genotypes, to which a budget for genomes is bound.
-    """
+    """Cases and controls of a .fam or .psam file, their phenotypes from it or from another file."""
     return read_people(fam, phenotypes, leave_out_no_sex, keep)[1]
 
 
@@ -139,9 +135,13 @@ def read_people(
     leave_out_no_sex: bool = False,
     keep: KeepList = None,
 ) -> tuple[list[PersonName], Groups]:
-    """The names of the people of a .fam or .psam file, and who of them is a case or a control."""
+    """The names of the people of a .fam or .psam file, and who of them is a case or a control.
+
+    Whoever is not in the list `keep` is neither: like people without a phenotype, they stay in the
+    study's pooled genotypes, to which a budget for genomes is bound.
+    """
     given_file = None if phenotypes is None else read_path(phenotypes, "phenotype file")
-    rows = _read_people(fam)
+    rows = _person_rows(fam)
     names = [(row[0], row[1]) for row in rows]
     _check_distinct(names, fam)
     if given_file is None:
@@ -160,7 +160,7 @@ def read_people(
     return names, replace(groups, related=related, males=males)
 
 
-def _read_people(path: Path) -> list[list[str]]:
+def _person_rows(path: Path) -> list[list[str]]:
     """The rows of a .fam file, or of a .psam file as if it were one: family (0 where there is
     none), individual, father, mother, sex (1, 2 or 0), first phenotype (0 where there is none)."""
     if path.suffix != ".psam":
@@ -188,9 +188,7 @@ def _read_people(path: Path) -> list[list[str]]:
 PSAM_SEXES = {"1": "1", "M": "1", "2": "2", "F": "2"}
 
 
-def _find_people(
-    names: list[tuple[str, str]], given: dict[tuple[str, str], str], file: Path
-) -> list[str]:
+def _find_people(names: list[PersonName], given: dict[PersonName, str], file: Path) -> list[str]:
     """What a file says of people, "0" where it says nothing. Where it or the study has no families,
     the individual name decides."""
     if all(family == "0" for family, _ in given) or all(family == "0" for family, _ in names):
@@ -219,7 +217,7 @@ def _keep_people(names: list[PersonName], words: list[str], keep: KeepList) -> l
     return [word if there == "1" else "0" for word, there in zip(words, listed, strict=True)]
 
 
-def read_person_list(path: Path) -> list[tuple[str, str]]:
+def read_person_list(path: Path) -> list[PersonName]:
     """People of a list as PLINK takes it: FID and IID a line, or IID alone (the family is then 0),
     after a header (#FID, #IID) or without one."""
     rows = read_words(path, MAX_STUDY_BYTES)
@@ -257,11 +255,11 @@ def sample_groups(samples: list[str], phenotypes: str | Path, keep: KeepList = N
     return _read_phenotypes(_keep_people(names, words, keep), path.name)
 
 
-def _phenotype_file(path: Path) -> dict[tuple[str, str], str]:
+def _phenotype_file(path: Path) -> dict[PersonName, str]:
     """FID, IID and phenotype, or IID and phenotype after a header #IID. A .fam or .psam file is one
     too."""
     if path.suffix == ".psam":
-        rows = _read_people(path)
+        rows = _person_rows(path)
     else:
         rows = _read_columns(path, 6 if path.suffix == ".fam" else 2)
     column = 5 if path.suffix in (".fam", ".psam") else 2
@@ -282,7 +280,7 @@ def _repeated_name(path: Path) -> InvalidInput:
     return InvalidInput(message, field=path.name, hint="keep one line a person")
 
 
-def _check_distinct(names: list[tuple[str, str]], path: Path) -> None:
+def _check_distinct(names: list[PersonName], path: Path) -> None:
     if len(set(names)) < len(names):
         message = f"{path.name} has a person (family and individual) more than once"
         raise InvalidInput(message, field=path.name, hint="keep one line a person")
@@ -308,7 +306,8 @@ def _read_status(word: str, source: str) -> int:
     if number in (0, -9) or number != number:
         return 0
     message = f"{source} has phenotypes other than 2 (case), 1 (control), 0 and -9 (missing)"
-    raise InvalidInput(message, field="phenotypes")
+    hint = "make cases and controls of a quantitative trait, by a threshold that is public"
+    raise InvalidInput(message, field="phenotypes", hint=hint)
 
 
 X_CHROMOSOMES = frozenset({"23", "X"})

@@ -210,7 +210,10 @@ def _linked_places(rows: Sequence[Sequence[str]], counted: Array) -> list[int]:
     parents = {(row[0], name) for row in rows for name in row[2:4] if name != "0"}
     sizes = Counter(row[0] for row in rows)
     shared = {name for name, size in sizes.items() if size > 1 and name != "0"}
-    if len(shared) == 1 and {rows[place][0] for place in np.flatnonzero(counted)} <= shared:
+    if (
+        len(shared) == 1
+        and {rows[place][0] for place in np.flatnonzero(counted).tolist()} <= shared
+    ):
         shared = set()
     if not parents and not shared:
         return []

@@ -128,6 +128,37 @@ def open_genotypes(
     return *open_pgen(path, groups.people), groups
 
 
+@dataclass(frozen=True, eq=False)
+class GenotypeView:
+    """Genotypes of single people at some SNPs of a file; `names` are those SNPs."""
+
+    file: Bed | Pgen
+    names: Snps
+    places: Array
+
+    @property
+    def path(self) -> Path:
+        return self.file.path
+
+    @property
+    def snps(self) -> int:
+        return len(self.places)
+
+    def genotypes(self, snps: Array, people: Array | None = None) -> Array:
+        """Copies of A1 (SNPs × people, int8), −1 where missing."""
+        return self.file.genotypes(self.places[snps], people)
+
+
+def open_view(
+    path: str | Path, phenotypes: str | Path | None, filters: StudyFilter
+) -> tuple[GenotypeView, Groups]:
+    """The genotypes of a .bed or .pgen file at the SNPs that filters choose, without Y and MT."""
+    file, snps, groups = open_genotypes(path, phenotypes, keep=filters.keep)
+    chosen = np.flatnonzero(filters.chosen_snps(snps) & ~snps.on(HAPLOID_CHROMOSOMES))
+    names = snps if len(chosen) == len(snps) else snps.take(chosen)
+    return GenotypeView(file, names, chosen), groups
+
+
 def is_pgen(path: str | Path) -> bool:
     """Whether a study is PLINK 2's: by its ending, or because there is no other file."""
     if str(path).endswith((".pgen", ".pvar", ".pvar.zst", ".psam")):
@@ -140,12 +171,19 @@ def people_file(path: str | Path) -> Path:
     return pgen_siblings(path)[2] if is_pgen(path) else sibling_path(path, ".fam")
 
 
-def read_relatives(
-    path: str | Path, phenotypes: str | Path | None, kinship: str | Path, keep: KeepList = None
-) -> Families | None:
-    """The families of a study's cases and controls by a kinship table, not by its pedigree."""
+def replace_relatives(
+    study: Study,
+    path: str | Path,
+    phenotypes: str | Path | None,
+    kinship: str | Path | None,
+    keep: KeepList = None,
+) -> Study:
+    """The study with the families of a kinship table, where one is given, not of its pedigree."""
+    if kinship is None:
+        return study
     names, groups = read_people(people_file(path), phenotypes, keep=keep)
-    return read_kinship(kinship, names, groups.cases | groups.controls)
+    found = read_kinship(kinship, names, groups.cases | groups.controls)
+    return replace(study, related=found)
 
 
 def keep_first(

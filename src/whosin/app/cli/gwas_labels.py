@@ -16,6 +16,7 @@ from whosin.app.cli.options import (
     Phenotypes,
     StudyPath,
     add_options,
+    plan_study,
     print_result,
     print_warning,
 )
@@ -198,7 +199,6 @@ def beacon(
     json: Json = False,
 ) -> None:
     """Say whether anyone in a study has an allele, within a budget; or how far one would go."""
-    from whosin.app.cli.gwas import plan_study
     from whosin.exact import rational
     from whosin.gwas.beacons import Beacon, check_one_sided
     from whosin.report import study_labels
