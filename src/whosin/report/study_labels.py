@@ -17,8 +17,8 @@ from whosin.exact import format_decimals, format_figures, format_percent
 from whosin.gwas.association import NORMAL_95
 from whosin.gwas.beacons import Beacon, BeaconAnswer
 from whosin.gwas.labels import LabelDraw, LabelPlan, LabelRelease, Purity, label_rates
-from whosin.gwas.relatives import KIN_WORDS
 from whosin.gwas.question import StudyCostEstimate
+from whosin.gwas.relatives import KIN_WORDS
 from whosin.gwas.release import describe_relatives
 from whosin.gwas.results import CorrectedResults
 from whosin.plain_files import create_file
