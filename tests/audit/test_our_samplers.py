@@ -140,7 +140,7 @@ def audited_study(score, relation, samples, confidence):
     some = gwas.Study(snps, np.full((3, 6), 2), PEOPLE, PEOPLE)
     asked = gwas.Question(TOP, relation, score, "nothing", CUT)
     estimate = gwas.estimate_study_cost(STUDY_PLAN, asked, some)
-    scale = estimate.selection_spread
+    scale = float(estimate.selection_spread)
     tables = gwas_oracle.tables(PEOPLE, PEOPLE)
     values = gwas_scores.selection_scores(score, np.array(tables), relation, CUT).tolist()
     of = dict(zip(tables, values, strict=True))
