@@ -38,8 +38,6 @@ CORRECTED_COLUMNS = (
 )
 PRINTED_CORRECTIONS = ("CHR", "SNP", "A1", "OR_LABELS", "OR", "SE", "L95", "U95", "P")
 SHOWN_SNPS = 10
-BEACON_STEPS = (1, 2, 5, 10, 20, 50, 100)
-"""After how many answers a belief is shown."""
 LABEL_ADVICE = (
     "Labels drawn once serve every SNP, covariate, phenotype model and program, at no further "
     "cost. `whosin gwas release` does better where a few SNPs of a small study are wanted; labels "
