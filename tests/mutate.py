@@ -31,8 +31,15 @@ import pytest
 ROOT = Path(__file__).parent.parent
 ROOMS = {
     "beliefs": ("beliefs.py", "calibration/test_beliefs.py"),
-    "exact": ("exact.py", "exact/test_exact.py exact/test_writing.py"),
-    "noise": ("noise/*.py", "noise/test_noise.py"),
+    "exact": (
+        "exact.py",
+        "exact/test_exact.py exact/test_writing.py exact/test_rounding.py "
+        "notions/test_short_forms.py report/test_directions.py",
+    ),
+    "noise": (
+        "noise/*.py",
+        "noise/test_noise.py noise/test_distributions.py noise/test_selection_prices.py",
+    ),
     "ledger": (
         "ledger/*.py",
         "ledger/test_ledger.py ledger/test_suspending.py ledger/test_registration.py",

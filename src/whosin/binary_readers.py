@@ -7,11 +7,13 @@ imports its libraries when it is called and nothing of ours, so that it starts q
 
 from __future__ import annotations
 
+import datetime
 from array import array
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, UnknownName
 
 REFERENCE, HETEROZYGOUS, ALTERNATE = 0, 1, 2
 """cyvcf2's genotype types with gts012; 3 is unknown."""
@@ -44,6 +46,120 @@ def _column_bytes(column: Any, pa: Any) -> Any:
         values.validate(full=True)
         return pa.DictionaryArray.from_arrays(column.indices, values)
     return column
+
+
+OLD_OFFICE_MAGIC = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""How encrypted workbooks begin, and those of old versions of Excel."""
+SHEET_BATCH_ROWS = 50_000
+
+
+def sheet_records(path: str, sheet: str | None) -> list[tuple[str, ...]]:
+    """The rows of a sheet as texts, the header first; "" where a cell is missing."""
+    return [tuple(cell or "" for cell in row) for row in _sheet_rows(path, sheet)]
+
+
+def sheet_arrow(path: str, sheet: str | None) -> bytes:
+    """A sheet as the bytes of an Arrow stream.
+
+    All columns are text, as those of CSV files: every cell of a sheet has a type of its own, so
+    that a column's type would depend on rows. Numbers are spelled in full, dates as 2024-01-31.
+    """
+    import pyarrow as pa
+
+    rows = _sheet_rows(path, sheet)
+    names = next(rows)
+    schema = pa.schema([pa.field(str(name), pa.string()) for name in names])
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        batch: list[tuple[str | None, ...]] = []
+        for row in rows:
+            batch.append(row)
+            if len(batch) == SHEET_BATCH_ROWS:
+                writer.write_batch(_text_batch(pa, batch, schema))
+                batch = []
+        if batch:
+            writer.write_batch(_text_batch(pa, batch, schema))
+    return bytes(sink.getvalue())
+
+
+def _text_batch(pa: Any, rows: list[tuple[str | None, ...]], schema: Any) -> Any:
+    columns = [pa.array(column, pa.string()) for column in zip(*rows, strict=True)]
+    return pa.record_batch(columns, schema=schema)
+
+
+def _sheet_rows(path: str, sheet: str | None) -> Iterator[tuple[str | None, ...]]:
+    """The header of a sheet, its first row that is not empty, and the rows below it that are not.
+
+    What is right of the header's last name is no part of the table; error values are missing.
+
+    Raises:
+        InvalidInput: about the file or its header, whatever the rows are.
+    """
+    name = Path(path).name
+    try:
+        found = _open_sheet(path, name, sheet)
+        cells = iter(found.iter_rows())
+        place, header = next(
+            ((at, row) for at, row in enumerate(cells) if any(each != "" for each in row)), (0, [])
+        )
+        merged = any(
+            top <= place <= bottom and left < right
+            for (top, left), (bottom, right) in found.merged_cell_ranges or ()
+        )
+        named = [at for at, each in enumerate(header) if each != ""]
+    except InvalidInput:
+        raise
+    except Exception:
+        raise _refuse_sheet(f"{name} is damaged, or is not a workbook", name) from None
+    shown = f"sheet {found.name!r} of {name}"
+    if not named:
+        raise _refuse_sheet(f"{shown} is empty", name, "put a header into its first row")
+    if merged:
+        message = f"the header of {shown} (row {place + 1}) has merged cells"
+        raise _refuse_sheet(message, name, "give each column a name of its own in one row")
+    first, end = named[0], named[-1] + 1
+    if len(named) != end - first:
+        blank = next(at for at in range(first, end) if at not in named)
+        message = f"column {blank + 1} of the header of {shown} (row {place + 1}) has no name"
+        raise _refuse_sheet(message, name, "name each column in one row")
+    yield tuple(_cell_text(each) for each in header[first:end])
+    try:
+        for row in cells:
+            texts = tuple(_cell_text(each) for each in row[first:end])
+            if any(each is not None for each in texts):
+                yield texts
+    except Exception:
+        raise _refuse_sheet(f"{name} is damaged, or is not a workbook", name) from None
+
+
+def _open_sheet(path: str, name: str, sheet: str | None) -> Any:
+    from python_calamine import CalamineWorkbook
+
+    with open(path, "rb") as file:
+        if file.read(len(OLD_OFFICE_MAGIC)) == OLD_OFFICE_MAGIC:
+            message = f"{name} is protected by a password, or is no .xlsx file inside"
+            raise _refuse_sheet(message, name, "save it as .xlsx without a password")
+    book = CalamineWorkbook.from_path(path)
+    names = book.sheet_names
+    if sheet is not None and sheet not in names:
+        raise UnknownName(f"sheet of {name}", sheet, names)
+    return book.get_sheet_by_index(0) if sheet is None else book.get_sheet_by_name(sheet)
+
+
+def _cell_text(value: object) -> str | None:
+    if value == "":
+        return None
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    if isinstance(value, datetime.datetime) and value.time() == datetime.time():
+        return str(value.date())
+    return str(value)
+
+
+def _refuse_sheet(message: str, name: str, hint: str = "") -> InvalidInput:
+    return InvalidInput(message, field="table", value=name, hint=hint)
 
 
 def vcf_samples(path: str) -> list[str]:

@@ -13,7 +13,16 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
+from whosin.errors import (
+    Crashed,
+    InvalidInput,
+    OutOfMemory,
+    TookTooLong,
+    UnknownName,
+    invalid_value,
+    spell,
+)
+from whosin.extras import require_extras
 
 # Text files that people hand over: read once, bounded, and refused in one sentence.
 #
@@ -64,7 +73,7 @@ def read_text(path: Path, what: str, most: int = MAX_DOCUMENT_BYTES) -> str:
 
 
 def read_words(path: Path, most: int = MAX_DOCUMENT_BYTES) -> list[list[str]]:
-    """The words, apart by spaces or tabs, of every line that is not empty. CSV is `csv_files`."""
+    """The words, apart by spaces or tabs, of lines that are not empty. CSV is for `read_csv`."""
     rows = [line.split() for line in read_text(path, path.name, most).splitlines() if line.strip()]
     if not rows:
         raise InvalidInput(f"{path.name} is empty", field=path.name)
@@ -429,8 +438,30 @@ def check_row_lengths(lines: Sequence[int], rows: Sequence[Sequence[str]], where
 
 
 def read_records(path: Path, most: int = MAX_DOCUMENT_BYTES) -> Records:
-    """As `parse_records`, from a file."""
+    """As `parse_records`, from a file; a spreadsheet is its first sheet."""
+    if path.suffix.lower() in (".xlsx", ".xlsm"):
+        return _sheet_records(path, most)
     return parse_records(read_text(path, path.name, most), path.name)
+
+
+SHEET_SECONDS, SHEET_MEMORY_BYTES = 600.0, 4 << 30
+"""What reading a workbook may take."""
+
+
+def _sheet_records(path: Path, most: int) -> Records:
+    """The rows of a workbook's first sheet, read in a process of its own."""
+    from whosin import binary_readers, isolation
+
+    require_extras("spreadsheets")
+    if path.stat().st_size > most:
+        raise InvalidInput(f"{path.name} is longer than {spell(most)} bytes", field=path.name)
+    limits = isolation.TaskLimits(SHEET_SECONDS, SHEET_MEMORY_BYTES)
+    try:
+        rows = isolation.run_isolated(binary_readers.sheet_records, str(path), None, limits=limits)
+    except (Crashed, OutOfMemory, TookTooLong):
+        message = f"{path.name} cannot be read as a spreadsheet"
+        raise InvalidInput(message, field=path.name) from None
+    return list(range(1, len(rows) + 1)), [tuple(cell.strip() for cell in row) for row in rows], ","
 
 
 def parse_records(text: str, name: str) -> Records:

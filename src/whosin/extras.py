@@ -29,6 +29,7 @@ EXTRA_PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     "release": ("releases need", ("duckdb", "ibis", "opendp", "pyarrow", "scipy", "sqlglot")),
     "selection": ("private selection needs", ("opendp",)),
     "spark": ("Spark needs", ("pyspark",)),
+    "spreadsheets": ("reading spreadsheets needs", ("python_calamine",)),
     "synthetic": ("learned synthetic tables need", ("jax", "mbi")),
     "distortion": ("the best mechanism needs", ("highspy", "scipy", "threadpoolctl")),
     "vcf": ("reading VCF needs", ("cyvcf2",)),

@@ -300,7 +300,7 @@ def work_folder() -> PrivateFolder:
 
 
 def start_interpreter(role: str, theirs: socket.socket, *more: object) -> subprocess.Popen[bytes]:
-    """An interpreter with our path that plays a role of `child`."""
+    """An interpreter with our path that runs one function of this module, its role."""
     descriptor = theirs.fileno()
     code = (
         f"import sys; sys.path[:] = {sys.path!r}\n"

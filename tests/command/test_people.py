@@ -242,3 +242,18 @@ def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path)
     path.write_text(path.read_text().replace("0..100", "0..100000"))
     code, _, err = release("january", "--amend")
     assert code == 0 and "of the declared range" in err
+
+
+def test_report_and_answer_say_what_the_months_allow_together(release, run, tmp_path):
+    """1 − 1/(1 + e^(2·ln 1.5/4)): the ε add up, and never the beliefs."""
+    assert "together" not in release("january")[1]
+    page = tmp_path / "r.html"
+    code, out, _ = release("others", "--new-people", "--report", str(page))
+    assert code == 0 and out["together"]["datasets"] == ["january", "others"]
+    assert out["together"]["posterior"] == pytest.approx(1 / (1 + math.exp(-math.log(1.5) / 2)))
+    text = " ".join(page.read_text().split())
+    assert "What these datasets allow together" in text and "by the curator" in text.lower()
+    assert text.count("can become 55.1% sure") == 2, "on the first page, and beside the ledger"
+    found = json.loads(run("ledger", "answers", tmp_path / "ledger.db", "others", "--json")[1])
+    assert found["releases"][0]["together"] == out["together"]
+    assert found["releases"][0]["when"] == out["when"]

@@ -73,15 +73,21 @@ def keeps(target: Any, family: Independent | None, ratio: float) -> bool:
     return all(belief_after(ratio, p) <= np.interp(p, at, most) for p in inside)
 
 
+def shares(draws: np.ndarray, cuts: np.ndarray) -> np.ndarray:
+    """Which share of the draws is at least each cut."""
+    found: np.ndarray = 1 - np.searchsorted(np.sort(draws), cuts) / len(draws)
+    return found
+
+
 def rate_kept(target: Any, with_: np.ndarray, without: np.ndarray) -> bool:
     """Whether the tests "in from here on" keep a rate on all draws, but for chance."""
     cuts = np.unique(np.quantile(np.concatenate([with_, without]), np.linspace(0, 1, 400)))
     if isinstance(target, wi.BayesRisk):
         prior, risk = number(target.prior), number(target.risk)
-        risks = [prior * (with_ < c).mean() + (1 - prior) * (without >= c).mean() for c in cuts]
-        return bool(min(risks) >= risk - 4 * math.sqrt(risk / MANY))
+        risks = prior * (1 - shares(with_, cuts)) + (1 - prior) * shares(without, cuts)
+        return bool(risks.min() >= risk - 4 * math.sqrt(risk / MANY))
     if isinstance(target, wi.Advantage):
-        most = max((with_ >= c).mean() - (without >= c).mean() for c in cuts)
+        most = (shares(with_, cuts) - shares(without, cuts)).max()
         return bool(most <= number(target.advantage) + 4 / math.sqrt(2 * MANY))
     tpr, fpr = number(target.tpr), number(target.fpr)
     cut = np.sort(without)[::-1][int(fpr * MANY)]

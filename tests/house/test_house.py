@@ -279,6 +279,20 @@ def test_pointers_in_the_source_lead_somewhere():
     assert lost == set()
 
 
+def test_names_in_the_comments_are_names_of_something():
+    """Names in backticks, such as a module that is gone, are also written somewhere without."""
+    texts = {name: text for name, (_, _, text) in modules().items()}
+    pages = [path.read_text("utf-8") for path in (ROOT / "app" / "web" / "static").glob("*.js")]
+    written = set(re.findall(r"\w+", re.sub(r"`[^`\n]*`", "", "".join([*texts.values(), *pages]))))
+    lost = {
+        (name, word)
+        for name, text in texts.items()
+        for word in re.findall(r"`([a-z_]{3,})`", text)
+        if word not in written
+    }
+    assert lost == set()
+
+
 def number_entries() -> dict[str, str]:
     """The text of each number: of facts and theorems on their page, of errata on theirs."""
     facts, errata = (DOCS / name for name in ("theory/numbers.md", "errata.md"))

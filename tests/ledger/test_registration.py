@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import multiprocessing
 import shutil
 import sqlite3
@@ -22,7 +23,9 @@ from amounts import cases
 from refusals import refused
 from whosin import release
 from whosin.errors import BrokenHistory, BudgetRefused, StoreFailed
-from whosin.ledger import Cost, Spend, verify
+from whosin.ledger import Cost, Ledger, Spend, verify
+from whosin.ledger.budget import Budget
+from whosin.ledger.encoding import EPSILON_UNITS
 from whosin.ledger.registration import RegisteredTable, Registration, _same_rows
 from whosin.release import Count, Histogram, Median, Rows, Session, Sum
 from whosin.release.table import fingerprint_table, register_table
@@ -515,3 +518,59 @@ def test_a_table_that_was_not_stored_is_not_there(visits, ledger, tmp_path, monk
 def test_sources_are_alike_by_what_both_say(mine, other, known, alike):
     assert _same_rows(mine, other, known=known) is alike
     assert _same_rows(other, mine, known=known) is alike
+
+
+def people_of(ledger, spends, plan):
+    """Datasets of one shape with these spends, taken together."""
+    shape = Registration("person", schema={"person": "string"})
+    for number, spent in enumerate(spends):
+        name = f"month {number}"
+        ledger.register(name, plan, replace(shape, source={"rows": str(number)}))
+        for index, cost in enumerate(spent):
+            costs = {plan.relation: cost}
+            spend = Spend({"query": "count"}, costs, registration=replace(shape, source={}))
+            ledger.debit(name, f"r/{index}", spend)
+    return ledger.people_budget("month 0")
+
+
+def test_gaussian_answers_of_several_datasets_add_in_rho(tmp_path):
+    """Neither in ε nor in beliefs; what is said is above the exact curve of their Gaussian noise,
+    and below what adding the ε of each would say."""
+    from scipy.stats import norm
+
+    plan = wi.calibrate(wi.Posterior(0.6), wi.families.Independent(0.05, 0.5), delta=1e-6)
+    with Ledger(str(tmp_path / "l.db")) as ledger:
+        limit = Budget.of(plan).rho / EPSILON_UNITS
+        people = people_of(ledger, [[Cost.gaussian(limit * 0.499)] * 2] * 4, plan)
+        assert people is not None and not people.certain and len(people.states) == 4
+        separate = sum(each.epsilon for each in people.states)
+        mean = 2 * math.sqrt(2 * limit)  # of four, in standard deviations
+        delta = norm.cdf(mean / 2 - people.epsilon / mean) - math.exp(people.epsilon) * norm.cdf(
+            -mean / 2 - people.epsilon / mean
+        )
+        assert delta <= 4 * plan.dp_delta and people.epsilon < 0.75 * separate
+        assert people.budget_epsilon == pytest.approx(4 * plan.epsilon)
+        sure = people.posterior(people.epsilon, certain=False)
+        assert people.posterior(people.epsilon) < sure < 1 and people.failure == 4 * plan.failure
+        ratio = math.exp(people.epsilon) / (1 - plan.dp_delta / float(plan.failure))
+        assert sure == pytest.approx(ratio / (1 + ratio), rel=1e-9)
+
+
+def test_pure_answers_of_several_datasets_add_in_epsilon(tmp_path):
+    plan = wi.calibrate(wi.Posterior(0.6), wi.families.Independent(0.05, 0.5))
+    with Ledger(str(tmp_path / "l.db")) as ledger:
+        people = people_of(ledger, [[Cost.pure(0.1)], [Cost.pure(0.2)], []], plan)
+        assert people.certain and people.epsilon == pytest.approx(0.3)
+        assert people.posterior(people.epsilon) == pytest.approx(1 / (1 + math.exp(-0.3)))
+        assert ledger.people_budget("month 2").epsilon == people.epsilon
+
+
+def test_a_dataset_beyond_its_rho_is_added_by_its_pure_epsilon(tmp_path):
+    """Its pure ε may be within the budget where its ρ is not."""
+    plan = wi.calibrate(wi.Posterior(0.6), wi.families.Independent(0.05, 0.5), delta=1e-6)
+    with Ledger(str(tmp_path / "l.db")) as ledger:
+        whole = Cost.pure(0.9 * plan.epsilon)
+        assert whole.rho > Budget.of(plan).rho
+        people = people_of(ledger, [[whole], [Cost.gaussian(0.0001)]], plan)
+        assert math.isinf(people.epsilon) and people.posterior(people.epsilon) == 1
+        assert people.to_dict()["spent_epsilon"] == "inf"

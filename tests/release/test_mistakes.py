@@ -95,8 +95,8 @@ def test_the_command_says_all_and_writes_nothing(run, folder):
     assert sorted(folder.iterdir()) == before
 
 
-@pytest.mark.parametrize("ending", [".xlsx", ".xls", ".ods"])
-def test_a_spreadsheet_is_refused_with_what_to_do(folder, ending):
+@pytest.mark.parametrize("ending", [".xls", ".xlsb", ".ods"])
+def test_an_old_spreadsheet_is_refused_with_what_to_do(folder, ending):
     (folder / f"book{ending}").write_bytes(b"PK\x03\x04")
     (one,) = mistakes(folder, GOOD.replace("visits.csv", f"book{ending}"))
     assert one.path == "table.source" and one.hint

@@ -42,6 +42,7 @@ from engine_rows import (
 )
 from refusals import refused
 from spark_session import QUICK_SETTINGS, require_spark, shared_spark
+from spreadsheets import write_workbook
 from where_checks import check_where
 from whosin.errors import InvalidInput, ScanFailed, SourceChanged, UnknownName
 from whosin.plain_files import lock_folder, remove_unlocked_folders
@@ -283,6 +284,8 @@ def test_sources_of_spark(spark: Spark, tmp_path: Path) -> None:
     spark.session.createDataFrame(frame).createOrReplaceTempView("people")
     for source in ("::people", frame, frame.to_pandas()):
         assert exact(Count(), Table(source, "person", name="people", engine=spark)) == [[2]]
+    sheet = write_workbook(tmp_path / "x.xlsx", {"S": [["person", "ward"], [1, "a"], ["b", "b"]]})
+    assert exact(Count(), Table(f"{sheet}::S", "person", name="people", engine=spark)) == [[2]]
     with pytest.raises(UnknownName):
         spark.open("::nobody")
     with pytest.raises(FileNotFoundError):

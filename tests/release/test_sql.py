@@ -607,3 +607,29 @@ def test_a_deviation_is_the_root_of_a_variance_and_costs_the_same() -> None:
     for square, root in zip(squares, roots, strict=True):
         assert square.tolist() == pytest.approx((9 * root**2).tolist())
     assert (roots[1] <= roots[0]).all() and (roots[0] <= roots[2]).all()
+
+
+def test_all_mistakes_of_a_select_are_said_at_once():
+    """Each with its place in the text, and what to write instead where that is known."""
+    from whosin.errors import SeveralMistakes
+
+    frame = pa.table({"who": ["a"], "ward": ["x"], "days": [1]})
+    domains = {"ward": ["x", "y"], "days": Range(0, 10)}
+    table = Table(frame, "who", name="visits", domains=domains)
+    text = (
+        "SELECT wrd, MAX(days),\n  SUM(days) FROM vists\nWHERE agee > 3\nGROUP BY wrd HAVING 1 > 0"
+    )
+    with pytest.raises(SeveralMistakes) as found:
+        parse_queries(text, table)
+    said = {each.place: each.paste for each in found.value.parts}
+    assert said == {
+        "HAVING": "",
+        "line 2, character 18, FROM": "",
+        "line 3, character 7, WHERE": "",
+        "line 4, character 10, GROUP BY": "ward",
+        "line 1, character 8, item 1 of SELECT": "ward",
+        "line 1, character 17, item 2 of SELECT": "QUANTILE_CONT(days, 0.99)",
+    }
+    with pytest.raises(InvalidInput) as one:
+        parse_queries("SELECT MAX(days) FROM visits", table)
+    assert one.value.parts == (one.value,) and not one.value.place

@@ -27,6 +27,7 @@ from schemathesis.specs.openapi.checks import (
 
 import whosin as wi
 from described_requests import send_all
+from spreadsheets import write_workbook
 from web_faults import (
     appears,
     crashing_scan,
@@ -338,7 +339,7 @@ def upload(client: httpx.Client, name: str, content: bytes) -> httpx.Response:
 
 
 def test_uploads(tmp_path):
-    hospital = served(tmp_path / "data", largest_upload=1000)
+    hospital = served(tmp_path / "data", largest_upload=3000)
     with running(hospital) as url, program(url) as client:
         assert upload(client, "new.csv", b"who,age\nann,3\nbob,4\n").status_code == 201
         columns = client.get("/api/columns", params={"file": "new.csv"}).json()["columns"]
@@ -354,19 +355,25 @@ def test_uploads(tmp_path):
         ):
             problem(upload(client, name, b"a\n1\n"), 422, "name")
         problem(upload(client, "new.csv", b"a\n1\n"), 409, "name")
-        problem(upload(client, "large.csv", b"a" * 1001), 413)
+        problem(upload(client, "large.csv", b"a" * 3001), 413)
         for name, content in (
             ("text.parquet", b"who,age\nann,3\n"),
             ("binary.csv", b"PAR1\0\0\0"),
             ("latin.csv", "who\nJosé\n".encode("latin-1") * 9),
             ("empty.csv", b""),
             ("text.arrow", b"who\nann\n"),
+            ("text.xlsx", b"who\nann\n"),
+            ("torn.xlsx", b"PK\x03\x04"),
         ):
             problem(upload(client, name, content), 422, "name")
+        book = write_workbook(tmp_path / "b.xlsx", {"S": [["who", "age"], ["ann", 3]]}).read_bytes()
+        assert upload(client, "book.xlsx", book).status_code == 201
+        columns = client.get("/api/columns", params={"file": "book.xlsx"}).json()["columns"]
+        assert [column["name"] for column in columns] == ["who", "age"]
         assert upload(client, "torn.parquet", b"PAR1 and nothing more").status_code == 201
         problem(client.get("/api/columns", params={"file": "torn.parquet"}), 422, "table.source")
     there = {path.name for path in (tmp_path / "data").iterdir()}
-    assert there == {"hospital.parquet", "hospital.toml", "new.csv", "torn.parquet"}
+    assert there == {"hospital.parquet", "hospital.toml", "new.csv", "torn.parquet", "book.xlsx"}
     assert not list(tmp_path.glob("evil*"))
 
 
@@ -575,3 +582,27 @@ def test_anything_at_all(fuzzed):
         case.validate_response(answer, checks=checks)
 
     send_all(3, check)
+
+
+def test_a_release_that_the_look_stops_is_refused_by_the_route_itself(tmp_path):
+    """Not by the page's script alone; a misspelt ward once spent the whole budget."""
+    hospital = served(tmp_path / "data")
+    wards = ["Surgery", "medicine", "maternity", "children"]
+    wrong = SCENARIO | {"domains": SCENARIO["domains"] | {"ward": wards}}
+    narrow = SCENARIO | {
+        "table": SCENARIO["table"] | {"max_rows_per_group": 1},
+        "domains": SCENARIO["domains"] | {"days": {"lower": 0, "upper": 2}},
+    }
+    with running(hospital) as url, program(url) as client:
+        message = problem(client.post("/api/release", json={"scenario": wrong}), 409, "preflight")
+        assert "nothing was spent" in message or "before anything was spent" in message
+        assert not (tmp_path / "data" / "ledger.db").exists()
+        seen = client.post("/api/preflight", json=narrow).json()
+        assert any("days" in line and "2" in line for line in seen["lines"]), "clamping"
+        assert any("max_rows_per_group" in line for line in seen["lines"]), "bounds"
+        agreed = client.post("/api/preflight", json=SCENARIO).json()["spends"]
+        other = SCENARIO | {"budget": {"share": "1/3"}}
+        given = {"scenario": other, "spends": agreed}
+        problem(client.post("/api/release", json=given), 409, "spends")
+        given = {"scenario": wrong, "preflight": False}
+        assert client.post("/api/release", json=given).status_code == 200

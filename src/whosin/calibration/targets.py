@@ -260,8 +260,7 @@ def _spell_number(number: Fraction) -> str:
 
 # Targets about one belief or one ε, and the registry of all targets.
 #
-# One frozen class each (see `target`): those about how often tests are right are in `rate_targets`,
-# and the one whose posterior depends on the prior is in `belief_profile`.
+# One frozen class each: those about how often tests are right are in `rate_targets`.
 
 MAX_TARGET_EPSILON = 700
 """Beyond it e^ε does not fit into a float, and promises nothing."""

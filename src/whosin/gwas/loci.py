@@ -60,7 +60,7 @@ def window_loci(snps: Snps, kilobases: object) -> Loci:
     """Windows of so many kilobases, from the start of each chromosome."""
     width = rational(kilobases, "--clump-kb") * 1000
     if not 0 < width <= MAX_WINDOW_KB * 1000:
-        raise invalid_value("--clump-kb", f"above 0 and at most {MAX_WINDOW_KB:d}", kilobases)
+        raise invalid_value("--clump-kb", f"above 0 and at most {spell(MAX_WINDOW_KB)}", kilobases)
     whole = max(1, round(width))
     numbers = (snps.position // whole).tolist()
     keys = list(zip(snps.chromosome, numbers, strict=True))

@@ -314,7 +314,8 @@ def _read_status(word: str, source: str) -> int:
     if number in (0, -9) or number != number:
         return 0
     message = f"{source} has phenotypes other than 2 (case), 1 (control), 0 and -9 (missing)"
-    raise InvalidInput(message, field="phenotypes")
+    hint = "make cases and controls of a quantitative trait, by a threshold that is public"
+    raise InvalidInput(message, field="phenotypes", hint=hint)
 
 
 X_CHROMOSOMES = frozenset({"23", "X"})

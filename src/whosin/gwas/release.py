@@ -214,7 +214,8 @@ def publish_study(
     debit = ledger.debit(name, key, _study_spend(estimate, ledger, name, study, registration))
     [answer] = ledger.answer_debits([debit], key, draw)
     chosen, places = _published_snps(study, answer)
-    noisy = np.array(answer["noisy"], dtype=np.int64).reshape(len(chosen), -1)
+    noisy = np.array(answer["noisy"], dtype=np.int64)
+    noisy = noisy.reshape(len(chosen), noisy.size // max(len(chosen), 1))
     numbers = noisy * float(estimate.step)
     gap = answer["gap"]
     ahead = None if gap is None else gap * float(score_step(question.score))

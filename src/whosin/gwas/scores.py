@@ -218,7 +218,7 @@ def _changes_to_gain(table: Array, flipped: Array, c: Fraction, swaps: bool) -> 
     # Without missing genotypes, what k changes reach is known at once.
     fewer = (far[:, 3] > 0) | (far[:, 7] > 0)
     (full,) = np.nonzero(~fewer & (best > 1))
-    fewer[full] = _crosses_within(far[full], best[full] - 1, c, swaps)
+    fewer[full] = _can_gain(far[full], best[full] - 1, c, swaps)
     (rows,) = np.nonzero(fewer)
     best[rows] = np.minimum(best[rows], _changes_to_cross(far[rows], c, swaps, gaining=True))
     return best
@@ -243,7 +243,7 @@ def _changes_to_cross(table: Array, c: Fraction, swaps: bool, *, gaining: bool) 
     return _find_least(crosses, most, _guess_changes(crosses.alleles, c, gaining, swaps=True))
 
 
-def _crosses_within(table: Array, k: Array, c: Fraction, swaps: bool) -> Array:
+def _can_gain(table: Array, k: Array, c: Fraction, swaps: bool) -> Array:
     """Whether k changes are enough to be above, where no genotype is missing."""
     every = np.arange(len(table))
     if swaps:

@@ -286,7 +286,7 @@ class Budget:
     Attributes:
         epsilon: ε in all, by the pure reading.
         rho: ρ in all, by the concentrated reading; 0 without a δ.
-        delta: δ that single answers may use: a quarter of the total (see `composition`).
+        delta: δ that single answers may use: a quarter of the total.
         alone: the plan's promise does not add: one answer is all.
     """
 
@@ -330,12 +330,17 @@ def conversion_delta(delta: int) -> Fraction:
 
 def best_accounting(cost: Cost, budget: Budget, plan: Plan) -> tuple[int, str]:
     """(ε, in units; which reading gave it) of a history at any time: the better of the two."""
+    return _best_reading(cost, budget.epsilon, budget.rho, _plan_total(plan)[1])
+
+
+def _best_reading(cost: Cost, epsilon: int, rho: int, delta: int) -> tuple[int, str]:
+    """As `best_accounting`, within ρ, which is (ε, δ) at its end."""
     # Gaussian noise that tells nothing has ρ = 0.
     result = encoding.INFINITE_UNITS if cost.rho else 0
-    if 0 < cost.rho <= budget.rho:
-        number, end = filter_level(cost.rho, budget.rho)
-        share = Fraction(_plan_total(plan)[1], encoding.DELTA_UNITS) * level_share(number)
-        result = min(budget.epsilon, epsilon_of(end, share))
+    if 0 < cost.rho <= rho:
+        number, end = filter_level(cost.rho, rho)
+        share = Fraction(delta, encoding.DELTA_UNITS) * level_share(number)
+        result = min(epsilon, epsilon_of(end, share))
     return min((cost.epsilon, "pure"), (result, "concentrated"), key=lambda pair: pair[0])
 
 
@@ -378,8 +383,8 @@ class BudgetState(Displayed):
     def epsilon(self) -> float:
         """The ε of all answers together, rounded up: the better of the two readings.
 
-        It may be read at any time, also by someone who chose the time after seeing answers (see
-        `composition`).
+        It may be read at any time, also by someone who chose the time after seeing
+        answers.
         """
         return round_up(encoding.number_from_units(self._read[0]))
 
@@ -502,7 +507,8 @@ class BudgetState(Displayed):
 class PeopleBudget:
     """What datasets of the same privacy unit and columns allow together of someone who is in all.
 
-    The ε between neighbouring worlds add up; beliefs are read off once, from the starting prior.
+    What was spent between neighbouring worlds adds up, as pure ε or as ρ, and so do the budgets'
+    (ε, δ); beliefs are read off once, from the starting prior, and never added.
 
     Attributes:
         states: the datasets.
@@ -513,28 +519,50 @@ class PeopleBudget:
     apart: tuple[str, ...]
 
     @property
-    def certain(self) -> bool:
-        """Whether all that was spent is pure ε between the same neighbours, which adds up."""
+    def adds(self) -> bool:
+        """Whether what was spent is between the same neighbours, and adds up."""
         one_relation = len({each.budget.relation for each in self.states}) == 1
-        return one_relation and all(each.certain and not each.by_itself for each in self.states)
+        return one_relation and not any(each.by_itself for each in self.states)
+
+    @property
+    def _read(self) -> tuple[int, str]:
+        """(ε, in units; which reading gave it) of all answers, at any time.
+
+        As for one dataset, with the sums of ρ, of what each dataset may spend of it, and of δ: a
+        dataset that has spent more, by the pure reading, has no such end. What single answers use
+        of δ is at most a quarter of each δ, and so of their sum.
+        """
+        if not self.adds:
+            return INFINITE_UNITS, "pure"
+        cost = sum((each.spent for each in self.states), Cost(0, 0))
+        ends = [each.budget.rho or _pure_end(each.budget) for each in self.states]
+        within = all(each.spent.rho <= end for each, end in zip(self.states, ends, strict=True))
+        epsilon = sum(each.budget.epsilon for each in self.states)
+        delta = sum(_plan_total(each.plan)[1] for each in self.states)
+        return _best_reading(cost, epsilon, sum(ends) if within and delta else 0, delta)
+
+    @property
+    def certain(self) -> bool:
+        """Whether `epsilon` holds without exception: pure ε added up, and no δ was used."""
+        return self._read[1] == "pure" and not any(each.spent.delta for each in self.states)
 
     @property
     def epsilon(self) -> float:
         """The ε of all answers of all datasets, rounded up; infinite where they do not add."""
-        if not self.certain:
-            return math.inf
-        return self._sum([Fraction(each.epsilon) for each in self.states])
+        return round_up(encoding.number_from_units(self._read[0]))
 
     @property
     def budget_epsilon(self) -> float:
-        """The ε of all budgets, rounded up: what it may come to; infinite where Gaussian noise may
-        be drawn."""
-        if any(each.budget.rho or each.budget.alone for each in self.states):
+        """The ε of all budgets, rounded up: what it may come to, with the sum of their δ; infinite
+        where they do not add."""
+        if not self.adds or any(each.budget.alone for each in self.states):
             return math.inf
-        return self._sum([Fraction(each.budget.epsilon, EPSILON_UNITS) for each in self.states])
+        return round_up(sum(Fraction(each.budget.epsilon, EPSILON_UNITS) for each in self.states))
 
-    def _sum(self, parts: Sequence[Fraction]) -> float:
-        return round_up(sum(parts, Fraction(0))) if self.certain else math.inf
+    @property
+    def failure(self) -> Fraction:
+        """The probability with which beliefs may move further where a δ is used (T18)."""
+        return sum((each.plan.failure for each in self.states if each.plan.dp_delta), Fraction(0))
 
     @property
     def prior(self) -> Fraction:
@@ -542,25 +570,39 @@ class PeopleBudget:
         ends = [each.plan.beliefs[1] for each in self.states]
         return max((end for end in ends if end < 1), default=Fraction(1, 2))
 
-    def posterior(self, epsilon: float) -> float:
-        """How sure someone who was `prior` sure can become at a total ε."""
+    def posterior(self, epsilon: float, *, certain: bool = True) -> float:
+        """How sure someone who was `prior` sure can become at a total ε, rounded up; but for a
+        probability of `failure` where that is not certain: e^ε/(1 − δ'/δ) by T18, δ' the sum of the
+        plans' δ."""
         group = max(each.plan.family.adversary().group for each in self.states)
-        if epsilon * group > 700:
+        uncertain_group = not certain and group > 1
+        if epsilon * group > 700 or uncertain_group or not (certain or self.failure < 1):
             return 1.0
         ratio = exp_up(Fraction(epsilon) * group)
+        if not certain and self.failure:
+            used = sum((rational(each.plan.dp_delta) for each in self.states), Fraction(0))
+            ratio /= 1 - used / self.failure
         return round_up(Fraction(beliefs.posterior(Fraction(round_up(ratio)), self.prior)))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data for JSON."""
+        whole = not self.failure
         return {
             "datasets": [each.dataset for each in self.states],
             "other_people_by_curators_word": list(self.apart),
+            "reading": self._read[1],
             "spent_epsilon": _finite_or_text(self.epsilon),
             "budget_epsilon": _finite_or_text(self.budget_epsilon),
             "prior": float(self.prior),
-            "posterior": self.posterior(self.epsilon),
-            "budget_posterior": self.posterior(self.budget_epsilon),
+            "posterior": self.posterior(self.epsilon, certain=self.certain),
+            "budget_posterior": self.posterior(self.budget_epsilon, certain=whole),
+            "failure": round_up(self.failure),
         }
+
+
+def _pure_end(budget: Budget) -> int:
+    """The most ρ that a budget of pure ε alone may come to."""
+    return encoding.rho_from_epsilon(budget.epsilon)
 
 
 def group_by_people(states: Sequence[BudgetState]) -> list[PeopleBudget]:

@@ -327,7 +327,7 @@ def running_sums(row: Any) -> dict[str, object]:
 
 
 def terms_digest(row: Any) -> str:
-    """The digest of what is fixed about a dataset. PostgreSQL computes the same (`functions`)."""
+    """The digest of what is fixed about a dataset. PostgreSQL computes the same (`transaction`)."""
     numbers = f"{row.relation} {row.alone} {row.epsilon} {row.rho} {row.delta}"
     registration = "none" if row.registration is None else f"registered {row.registration}"
     return encoding.digest_text(f"{numbers}\n{row.plan}\n{registration}")

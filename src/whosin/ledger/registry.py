@@ -36,9 +36,11 @@ from whosin.ledger.budget import (
     Budget,
     BudgetState,
     Cost,
+    PeopleBudget,
     Spend,
     describe_promise,
     drop_dust,
+    group_by_people,
 )
 from whosin.ledger.encoding import current_user, read_name
 from whosin.ledger.entries import Entry
@@ -462,6 +464,16 @@ class Registry:
                 for other, registered in entries.registrations(connection).items()
                 if other != dataset and registered.has_shape_of(registration)
             )
+
+    def people_budget(self, dataset: str) -> PeopleBudget | None:
+        """A dataset with all others of its privacy unit and columns; None where it is alone."""
+        state = self.budget_state(dataset)
+        if state.registered is None:
+            return None
+        others = self.lookalikes(dataset, state.registered.registration)
+        names = sorted([dataset, *others])
+        found = group_by_people([self.budget_state(name) for name in names])
+        return found[0] if found else None
 
     def claim_people(
         self, dataset: str, registration: Registration, *, new_people: bool

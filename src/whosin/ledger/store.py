@@ -14,7 +14,6 @@ from __future__ import annotations
 import errno
 import math
 import os
-import re
 import sqlite3
 import threading
 import time
@@ -24,7 +23,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, unquote, urlencode
+from urllib.parse import urlencode
 
 from whosin.errors import (
     BrokenHistory,
@@ -220,12 +219,6 @@ def format_moment(moment: datetime | None = None) -> str:
     return (moment or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
-ADDRESS_PATTERN = re.compile(
-    r"(?P<kind>\w+)(?:\+\w+)?://(?:(?P<user>[^:/@]*)(?::(?P<password>[^@]*))?@)?"
-    r"(?P<host>\[[^\]]*\]|[^/:?@]*)(?::(?P<port>\d*))?(?:/(?P<database>[^?]*))?(?:\?(?P<query>.*))?"
-)
-
-
 @dataclass(frozen=True)
 class LedgerAddress:
     """Where a ledger is kept.
@@ -250,37 +243,39 @@ def read_url(url: object) -> LedgerAddress:
     if "://" not in url:
         path = os.path.realpath(os.path.expanduser(url))
         return LedgerAddress(path, path)
-    parts = ADDRESS_PATTERN.fullmatch(url)
-    if parts is None:
-        message = "the ledger's address cannot be read"
-        hint = "give a file, or a URL such as postgresql://host/name"
-        raise InvalidInput(message, field="ledger", hint=hint)
-    kind, database, query = parts["kind"].lower(), parts["database"] or "", parts["query"]
+    kind, _, rest = url.partition("://")
+    kind = kind.partition("+")[0].lower()
     if kind in ("postgresql", "postgres"):
-        return _read_server(parts, database, dict(parse_qsl(query or "")))
-    if kind != "sqlite" or query or parts["host"] or database in ("", ":memory:"):
-        message = f"a ledger cannot be kept in {kind}://…"
+        return _read_server(f"postgresql://{rest}")
+    path = rest.removeprefix("/")
+    if kind != "sqlite" or "?" in rest or path == rest or path in ("", ":memory:"):
+        message = f"a ledger cannot be kept in {kind[:20]}://…"
         if kind == "sqlite":
             message = "sqlite:// needs the name of a file"
         hint = "give a SQLite file, or postgresql://host/name"
-        raise InvalidInput(message, field="ledger", value=f"{kind}://…", hint=hint)
-    path = os.path.realpath(database)
+        raise InvalidInput(message, field="ledger", value=f"{kind[:20]}://…", hint=hint)
+    path = os.path.realpath(path)
     return LedgerAddress(path, path)
 
 
-def _read_server(parts: re.Match[str], database: str, query: Mapping[str, str]) -> LedgerAddress:
-    user, password, host = (parts[each] for each in ("user", "password", "host"))
-    given = {
-        "user": user and unquote(user),
-        "password": password and unquote(password),
-        "host": host.strip("[]"),
-        "port": parts["port"],
-        "dbname": database,
-    }
-    options = {key: value for key, value in given.items() if value} | dict(query)
-    owner = f"{user or ''}{':***' if password else ''}@" if user or password else ""
-    place = f"{host}{':' if parts['port'] else ''}{parts['port'] or ''}/{database}"
-    shown = urlencode({key: each for key, each in query.items() if key in ("host", "port")})
+def _read_server(url: str) -> LedgerAddress:
+    """A server's address, by the driver's own reader."""
+    require_extras("postgres")
+    from psycopg import ProgrammingError
+    from psycopg.conninfo import conninfo_to_dict
+
+    try:
+        options = {key: str(value) for key, value in conninfo_to_dict(url).items()}
+        [int(port) for port in options.get("port", "").split(",") if port]
+    except (ProgrammingError, ValueError):
+        message = "the ledger's address cannot be read"
+        hint = "give a file, or a URL such as postgresql://host/name"
+        raise InvalidInput(message, field="ledger", hint=hint) from None
+    user, host, port, name = (options.get(key, "") for key in ("user", "host", "port", "dbname"))
+    port, host = port.strip(","), f"[{host}]" if ":" in host else host
+    owner = f"{user}{':***' if 'password' in options else ''}@" if user else ""
+    shown = urlencode({"host": host}) if "/" in host else ""
+    place = f"{'' if shown else host}{':' if port else ''}{port}/{name}"
     return LedgerAddress(None, f"postgresql://{owner}{place}{'?' if shown else ''}{shown}", options)
 
 

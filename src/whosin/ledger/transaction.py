@@ -271,7 +271,7 @@ _STATEMENTS = {
     "change dataset": f"UPDATE {DATASETS_TABLE} SET "
     + ", ".join(f"{name} = :{name}" for name in _CHANGED_COLUMNS)
     + " WHERE name = :dataset",
-    # On a server the same is done by functions that check it (see `functions`).
+    # On a server the same is done by functions that check it.
     **{
         f"call {name}": f"SELECT whosin_{name}({', '.join(f':{each}' for each in arguments)})"
         for name, arguments in FUNCTION_ARGUMENTS.items()

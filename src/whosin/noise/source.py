@@ -211,7 +211,7 @@ def is_below(source: Source, real: Real, word: int = 0, bits: int = 0) -> bool:
 # outcome i has probability T_i − T_{i−1}, exactly. U is read lazily: its first 16 bits pick the
 # outcome from a guide of 2^16 cells, unless a threshold may lie in that cell; then 64 bits are
 # compared with the thresholds' brackets by binary search; and a word that a threshold may still
-# split goes on, with more and more bits, in `lazy`.
+# split goes on, with more and more bits, in `count_below`.
 
 BLOCK_WORDS = 1 << 16
 """Words drawn at a time: few enough to stay in the cache."""

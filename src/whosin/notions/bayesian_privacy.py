@@ -116,7 +116,7 @@ def _shift_densities(array: Array, steps: int, axis: int, decay: float) -> Array
     return moved
 
 
-# The worst window of a Markov chain under a noisy sum (F13); `chains` says why windows.
+# The worst window of a Markov chain under a noisy sum (F13); why windows is said below.
 #
 # The density of the noisy sum is a function of the output that shifts when a row is added, so
 # instead of convolving distributions each row costs one shift: f(y) → Σ_x P(u, x) f_x(y − w_x). All

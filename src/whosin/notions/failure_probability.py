@@ -34,7 +34,7 @@ from whosin.spaces.worlds import need_subsets
 # Pr[output | in] and Pr[output | out] under every prior at which a profile may be largest.
 #
 # With `exact` the probabilities are FLINT rationals; else floats, each with a relative error of at
-# most `Cases.rounding`, and less than `binomials.CUT` in all is left out. Counts may be of
+# most `Cases.rounding`, and less than `CUT_WEIGHT` in all is left out. Counts may be of
 # thousands of people: their crowds (`families.base`) are convolved in blocks, and known people who
 # shift a rule by one of its periods make no difference and are tried once.
 

@@ -12,7 +12,7 @@ declared range, of which their interval may cover at most a quarter.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -22,7 +22,8 @@ from typing import Any
 from whosin.errors import UnknownName, spell
 from whosin.exact import format_decimals, rational, round_up
 from whosin.ledger import BudgetState, Ledger, encoding
-from whosin.ledger.budget import Cost
+from whosin.ledger.budget import Cost, PeopleBudget
+from whosin.ledger.entries import Entry
 from whosin.notebook_display import Displayed
 from whosin.release.contribution_bounds import bounds_statement
 from whosin.release.cost import NOISY_LEVEL, OPTIMAL_SPLIT, apportion_cost, is_too_noisy
@@ -257,12 +258,19 @@ class Answer(Displayed):
 
 @dataclass(frozen=True)
 class Release(Displayed):
-    """A batch of answers, and where the dataset stands after it; `when` it was paid for."""
+    """A batch of answers, and where the dataset stands after it.
+
+    Attributes:
+        when: it was paid for.
+        people: the datasets that may be about the same people, where there are several and whoever
+            asks may know of them.
+    """
 
     request: str
     answers: tuple[Answer, ...]
     budget_state: BudgetState
     when: str = ""
+    people: PeopleBudget | None = None
 
     def __iter__(self) -> Any:
         return iter(self.answers)
@@ -300,6 +308,7 @@ class Release(Displayed):
             "independent": self.independence_note,
             "answers": [answer.to_dict() for answer in self.answers],
             "budget_state": self.budget_state.to_dict(),
+            **({} if self.people is None else {"together": self.people.to_dict()}),
         }
 
 
@@ -328,19 +337,35 @@ def _group_columns(answer: Answer) -> tuple[object, frozenset[str]] | None:
     return (kind, question.get("where"), summed), frozenset(columns)
 
 
-def read_releases(ledger: Ledger, dataset: str) -> list[Release]:
+def read_releases(
+    ledger: Ledger, dataset: str, visible: Callable[[Entry], bool] | None = None
+) -> list[Release]:
     """The releases of a dataset whose answers are stored, oldest first; nothing is spent. What is
-    no answer of a session (an association study) is left out."""
+    no answer of a session (an association study) is left out.
+
+    Args:
+        visible: which debits whoever asks may see; all by default, and then which other datasets
+            may be about the same people, too.
+    """
     state, history, stored = ledger.record(dataset)
     found: dict[str, list[Answer]] = {}
+    paid: dict[str, str] = {}
     for entry in history:
         if entry.kind != "debit" or entry.request not in stored:
             continue
+        if visible is not None and not visible(entry):
+            continue
         data = json.loads(stored[entry.request])
         if isinstance(data, dict) and ("columns" in data or "answers" in data):
-            own = found.setdefault(entry.request.rpartition("/")[0], [])
+            request = entry.request.rpartition("/")[0]
+            own = found.setdefault(request, [])
             own += read_answers(entry.body, data, "", state.plan.relation)
-    return [Release(request, tuple(answers), state) for request, answers in found.items()]
+            paid[request] = max(paid.get(request, ""), str(entry.body.get("when", "")))
+    people = ledger.people_budget(dataset) if visible is None else None
+    return [
+        Release(request, tuple(answers), state, paid[request], people)
+        for request, answers in found.items()
+    ]
 
 
 def cost_data(cost: Cost) -> dict[str, float | None]:

@@ -15,11 +15,13 @@ or U+1E00 to U+1EFF: Latin, Greek and Cyrillic, which no edition changes any mor
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import reduce
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName, spell
+from whosin.errors import InvalidInput, Mistakes, UnknownName, spell
 from whosin.extras import LazyModule
 from whosin.release.row_values import (
     MAX_NESTED_OPERATIONS,
@@ -568,3 +570,43 @@ PARTS_READ = {
 }
 """The parts that a rule reads, where they are not this and expression. What no rule reads is
 refused: dropping it could turn a condition into another one."""
+
+
+PASTE_PATTERN = re.compile(r"\buse ([A-Z_]+\([^…]*\))(?:,|$)|did you mean '(.+)'\?$")
+"""What a message says to write instead."""
+
+
+class SqlMistakes(Mistakes):
+    """Mistakes of a SELECT, each with its place in the text and what to write instead."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self._text = text
+
+    @contextmanager
+    def collect_at(self, clause: str, node: Any) -> Iterator[None]:
+        """Keep what is wrong in this block, which is about a part of the statement."""
+        before = len(self.found)
+        with self.collect():
+            yield
+        for error in self.found[before:]:
+            error.place = ", ".join(filter(None, [self._position(node), clause]))
+            if nearest := PASTE_PATTERN.search(error.message):
+                error.paste = nearest[1] or nearest[2]
+
+    def raise_all(self, what: str = "") -> None:
+        """As `Mistakes.raise_all`; one mistake quotes its part, and needs no place."""
+        if len(self.found) == 1:
+            self.found[0].place = self.found[0].paste = ""
+        super().raise_all(what)
+
+    def _position(self, node: Any) -> str:
+        """Where a part begins, by the first name in it."""
+        first = node[0] if isinstance(node, list) and node else node
+        names = first.find_all(exp.Identifier) if isinstance(first, exp.Expression) else ()
+        starts = [each.meta["start"] for each in names if "start" in each.meta]
+        if not starts:
+            return ""
+        line = self._text.count("\n", 0, min(starts)) + 1
+        column = min(starts) - self._text.rfind("\n", 0, min(starts))
+        return f"line {line}, character {column}"

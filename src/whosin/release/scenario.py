@@ -21,6 +21,7 @@ from whosin.errors import (
     EmptyLedger,
     InvalidInput,
     Mistakes,
+    ScanFailed,
     SeveralMistakes,
     UnknownName,
     WhosinError,
@@ -51,6 +52,7 @@ from whosin.scenario_model import (
 
 if TYPE_CHECKING:
     from whosin.release.features import Feature
+    from whosin.release.inspection import Preflight
     from whosin.release.related_tables import Further
 
 
@@ -361,6 +363,27 @@ class Scenario:
                 batch=None if again else self.batch_data(),
                 queries=self.queries,
             )
+
+    def run_preflight(self, table: Table) -> Preflight:
+        """The curator's look at the rows before the first debit; nothing is spent.
+
+        Raises:
+            ScanFailed: the engine failed; its words, which may name rows, are not repeated.
+        """
+        from whosin.release.inspection import run_preflight
+
+        conditions = [query.where for query in self.queries if query.where is not None]
+        policies = self.contribution_policies(table)
+        try:
+            return run_preflight(table, list(dict.fromkeys(conditions)), policies, self.queries)
+        except WhosinError:
+            raise
+        except Exception as error:
+            raise ScanFailed(
+                f"the engine failed ({type(error).__name__}) while it looked at the rows; nothing "
+                "was spent",
+                hint="see whether other programs can read the table",
+            ) from None
 
     def read_budget_state(self, ledger: object = None) -> BudgetState | None:
         """Where the dataset stands in its ledger or another one, which is not made; None where it

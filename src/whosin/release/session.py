@@ -223,7 +223,8 @@ class Session:
         self._close_batch()
         try:
             when = max((str(debit.body.get("when", "")) for debit in debits), default="")
-            return Release(self.request, answers, self.budget_state, when)
+            people = self.ledger.people_budget(self.dataset) if self.curator else None
+            return Release(self.request, answers, self.budget_state, when, people)
         except BaseException as error:
             raise add_note(error, describe_unanswered(self.request)) from None
 

@@ -20,12 +20,18 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from whosin.errors import InvalidInput, at
+from whosin.errors import InvalidInput, Mistakes
 from whosin.exact import rational
 from whosin.extras import LazyModule, require_extras
 from whosin.release import queries as kinds
 from whosin.release.column_expressions import base_column
-from whosin.release.conditions import TEXT_HINT, check_length, check_size, unknown_column
+from whosin.release.conditions import (
+    TEXT_HINT,
+    SqlMistakes,
+    check_length,
+    check_size,
+    unknown_column,
+)
 from whosin.release.contribution_bounds import eligible_rows
 from whosin.release.domains import Dates
 from whosin.release.queries import Query
@@ -126,34 +132,39 @@ def parse_queries(text: object, table: Table, known: Sequence[str] = ()) -> tupl
     Raises:
         InvalidInput: no query answers it; by its text, the schema and the domains alone.
     """
-    select = _parse_select(text)
+    select, found = _parse_select(text), SqlMistakes(str(text))
     for part, value in select.args.items():
         if value not in (None, False, []) and part not in READ_CLAUSES:
-            raise refuse_clause(part, value)
-    asked_table = _select_table(select)
-    own = {table.name, table.name.rpartition(".")[2], str(asked_table.alias), *known} - {""}
-    asking = Asking(table, frozenset(map(str.lower, own)))
-    for join in select.args.get("joins") or ():
-        asking = replace(asking, joined=(*asking.joined, _read_join(join, asking)))
-    asking.require_table(asked_table.name, asked_table.db)
+            with found.collect_at(part.strip("_").upper(), value):
+                raise refuse_clause(part, value)
+    asking = _asked_table(select, table, known, found)
     if select.args.get("kind"):
         raise refuse_statement(f"sql must be a plain SELECT, not SELECT AS {select.args['kind']}")
     where, conditions = select.args.get("where"), [each.condition for each in asking.joined]
     if where is not None:
-        conditions.insert(0, asking.condition(where.this))
+        with found.collect_at("WHERE", where):
+            conditions.insert(0, asking.condition(where.this))
     asking = replace(asking, where=tuple(filter(None, conditions)))
     items = [
         (each.this, str(each.alias)) if isinstance(each, exp.Alias) else (each, "")
         for each in select.expressions
     ]
     if select.args.get("distinct"):
+        found.raise_all("sql")
         return _check_queries([_keys_query(select, asking, items)], table)
-    asking = replace(asking, by=tuple(_group_columns(select, asking, items)))
+    with found.collect_at("GROUP BY", select.args.get("group")):
+        asking = replace(asking, by=tuple(_group_columns(select, asking, items)))
     if select.args.get("order") or select.args.get("limit"):
-        return _check_queries([_top_query(select, asking, items)], table)
-    asked = [
-        aggregate_query(node, asking, alias) for node, alias in items if not asking.is_group(node)
-    ]
+        with found.collect_at("ORDER BY", select.args.get("order") or select.args.get("limit")):
+            top = [_top_query(select, asking, items)]
+        found.raise_all("sql")
+        return _check_queries(top, table)
+    asked = []
+    for number, (node, alias) in enumerate(items, 1):
+        with found.collect_at(f"item {number} of SELECT", node):
+            if not asking.is_group(node):
+                asked.append(aggregate_query(node, asking, alias))
+    found.raise_all("sql")
     if not 0 < len(asked) <= MAX_AGGREGATES:
         message = f"sql asks for {len(asked)} aggregates, not for 1 to {MAX_AGGREGATES}"
         raise refuse_statement(message, len(asked), f"select {ANSWERED_AGGREGATES}")
@@ -164,17 +175,32 @@ def parse_queries(text: object, table: Table, known: Sequence[str] = ()) -> tupl
     return _check_queries(asked, table)
 
 
+def _asked_table(select: Any, table: Table, known: Sequence[str], found: SqlMistakes) -> Asking:
+    """What FROM and JOIN name."""
+    asked_table = _select_table(select)
+    own = {table.name, table.name.rpartition(".")[2], str(asked_table.alias), *known} - {""}
+    asking = Asking(table, frozenset(map(str.lower, own)))
+    for join in select.args.get("joins") or ():
+        with found.collect_at("JOIN", join):
+            asking = replace(asking, joined=(*asking.joined, _read_join(join, asking)))
+    with found.collect_at("FROM", asked_table):
+        asking.require_table(asked_table.name, asked_table.db)
+    return asking
+
+
 def _check_queries(queries: list[Query], table: Table) -> tuple[Query, ...]:
     """The queries, if a release takes their conditions and columns: whoever only translates is
     told as well."""
+    found = Mistakes()
     for index, query in enumerate(queries):
-        with at(f"queries[{index}]"):
+        with found.collect(f"queries[{index}]"):
             known = query.restrict_table(table)
             eligible_rows(known, query.where)
             with query.at_own_key():
                 query.contribution_policy(known)
                 if isinstance(query, Linear):
                     query.parts(known)
+    found.raise_all("sql")
     return tuple(queries)
 
 

@@ -45,7 +45,7 @@ from whosin.release.engines import DuckDB, Engine
 from whosin.release.engines.base import collect_lazy, file_kind, is_database, list_files
 from whosin.release.engines.databases import Address, describe_table, read_address
 from whosin.release.row_values import is_usable
-from whosin.validation import read_whole, shorten_value
+from whosin.validation import read_whole
 
 if TYPE_CHECKING:
     from whosin.release.cost import CostEstimate
@@ -163,7 +163,7 @@ class Table:
         ]
         width = max([12, *map(len, self.domains)])
         shown = list(self.domains.items())[:MAX_SHOWN_COLUMNS]
-        lines += [f"  {name.ljust(width)}  {shorten_value(domain)}" for name, domain in shown]
+        lines += [f"  {name.ljust(width)}  {_domain_words(domain)}" for name, domain in shown]
         left = len(self.domains) - len(shown)
         return "\n".join([*lines, *([f"  … {left} more"] if left else [])])
 
@@ -424,6 +424,16 @@ def dataset_name(source: object) -> str:
     return Path(parts[-1].removesuffix(".gz")).stem if parts else text
 
 
+def _domain_words(domain: Domain) -> str:
+    """What a column may hold, in few words."""
+    if isinstance(domain, Values):
+        text = ", ".join(map(str, domain.values))
+        return text if len(text) <= MAX_DOMAIN_LETTERS else f"{text[: MAX_DOMAIN_LETTERS - 1]}…"
+    first, last = domain.ends if isinstance(domain, Dates) else (domain.lower, domain.upper)
+    return f"{first}..{last}"
+
+
+MAX_DOMAIN_LETTERS = 60
 MAX_WHOLE_BYTES = 16 << 20
 """Bytes of a source that are all read."""
 BLOCK, BLOCKS = 1 << 16, 64

@@ -428,24 +428,34 @@ def describe_people(people: PeopleBudget) -> TextSection:
     names = [each.dataset for each in people.states]
     listed = f"{', '.join(names[:-1])} and {names[-1]}"
     same = f"{listed} have the same privacy unit and columns."
+    lines = people_lines(people)
+    return make_section("What these datasets allow together", same, *lines, level=2)
+
+
+def people_lines(people: PeopleBudget) -> list[str]:
+    """What the answers and the budgets of several datasets allow of someone who is in all."""
     prior = format_percent(people.prior, "down")
-    lines = [
-        f"Of someone who is in all of them {what} allow ε = {format_figures(total, 6, 'up')}: "
-        f"whoever was {prior} sure can become {format_percent(people.posterior(total), 'up')} sure."
-        for what, total in (
-            ("the answers so far", people.epsilon),
-            ("the whole budgets", people.budget_epsilon),
+    lines = []
+    for what, total, certain in (
+        ("the answers so far", people.epsilon, people.certain),
+        ("the whole budgets", people.budget_epsilon, not people.failure),
+    ):
+        if not math.isfinite(total):
+            continue
+        sure = format_percent(people.posterior(total, certain=certain), "up")
+        but = "" if certain else f", but for {format_figures(people.failure, 3, 'up')} of cases"
+        lines.append(
+            f"Of someone who is in all of them {what} allow ε = {format_figures(total, 6, 'up')}: "
+            f"whoever was {prior} sure can become {sure} sure{but}."
         )
-        if math.isfinite(total)
-    ]
     if len(lines) < 2:
-        lines.append("Not all that they may spend is pure ε of one kind, so no total is stated.")
+        lines.append("Not all that they may spend adds up, so that no total of it is stated.")
     if people.apart:
         lines.append(
             f"That the people of {', '.join(people.apart)} are in none of the others is the "
             "curator's word; nothing here checks it."
         )
-    return make_section("What these datasets allow together", same, *lines, level=2)
+    return lines
 
 
 def describe_budget_states(

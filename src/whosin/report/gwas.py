@@ -142,7 +142,7 @@ def manhattan_plot(
     positions = np.array(
         [starts[c] + at for c, at in zip(snps.chromosome, snps.position.tolist(), strict=True)]
     )
-    height = -np.log10(np.maximum(p, 1e-300))
+    height = -np.log10(np.maximum(np.nan_to_num(p, nan=1.0), 1e-300))
     kept = _thin_points(positions, height)
     order = {name: number for number, name in enumerate(starts)}
     rows = [

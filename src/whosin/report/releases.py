@@ -16,7 +16,7 @@ from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.contribution_bounds import CostWarning
 from whosin.release.cost import ExpectedError
 from whosin.report import card
-from whosin.report.card import budget_state_card, budget_words, cost_words
+from whosin.report.card import budget_state_card, budget_words, cost_words, describe_people
 from whosin.report.document import (
     Chart,
     Document,
@@ -343,6 +343,7 @@ def describe_report(
             ),
             make_section("What all answers together allow, and the ledger", level=2),
             *budget_state_card(release.budget_state),
+            *([] if release.people is None else [describe_people(release.people)]),
             make_section("The mathematics", level=2),
             *(each for each in card.plan_card(plan) if each.heading != card.PEOPLE_HEADING),
             make_section("", *card.plan_charts(plan)),

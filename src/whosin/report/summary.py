@@ -196,7 +196,8 @@ def _describe_for_everyone(
         ("what", f"{list_items([each.title for each in release])} ({numbers})"),
         ("by whom", join_said(about.controller, about.contact) or _unsaid("controller")),
         ("when", when),
-        ("about whom", join_said(about.population, about.period) or _unsaid("period")),
+        ("about whom", about.population or _unsaid("population")),
+        ("from when", about.period or _unsaid("period")),
         ("what for", about.purpose or ""),
         ("dataset", f"{release.budget_state.dataset}; request {release.request}"),
     ]
@@ -221,7 +222,7 @@ def _describe_for_everyone(
         level=2,
     )
     yield make_section("What holds if they were wrong", *_wrong_choice_parts(plan), level=2)
-    limits = _limits_lines(plan, release.budget_state, looked_up)
+    limits = _limits_lines(plan, release, looked_up)
     yield make_section("What is not promised", *limits, level=2)
 
 
@@ -272,8 +273,9 @@ def _wrong_choice_parts(plan: Plan) -> Iterator[TextTable | Paragraph]:
         yield note(f"{words} is in.")
 
 
-def _limits_lines(plan: Plan, state: BudgetState, looked_up: Sequence[str]) -> Iterator[str]:
+def _limits_lines(plan: Plan, release: Release, looked_up: Sequence[str]) -> Iterator[str]:
     """What the promise does not cover."""
+    state = release.budget_state
     yield (
         "Attributes: the answers tell what is true of people in general, and so of everyone, in "
         "the data or not."
@@ -287,6 +289,10 @@ def _limits_lines(plan: Plan, state: BudgetState, looked_up: Sequence[str]) -> I
         "Other publications: what was published about the same people elsewhere adds to this, and "
         f"is not counted.{apart}"
     )
+    if release.people is not None:
+        others = [each.dataset for each in release.people.states if each.dataset != state.dataset]
+        first = card.people_lines(release.people)[0]
+        yield f"Other datasets with these columns ({list_items(others)}): {first}"
     if looked_up:
         yield (
             f"Declared values: those of {list_items(looked_up)} were chosen by looking at the "

@@ -80,7 +80,9 @@ def write_ssf(release: StudyRelease, path: Path) -> None:
 
 
 def ssf_rows(release: StudyRelease) -> list[tuple[str, ...]]:
-    """The released SNPs by chromosome and position, as words."""
+    """The released SNPs by chromosome and position, as words; none where "none of them" won."""
+    if not len(release.snps):
+        return []
     found, people = release.association(), release.estimate.cases + release.estimate.controls
     frequency = np.clip(release.numbers.sum(axis=1) / (2 * people), 0, 1)
     with np.errstate(divide="ignore", invalid="ignore"):

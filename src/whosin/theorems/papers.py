@@ -47,8 +47,7 @@ from whosin.validation import (
 #
 # T1 and T2, on which the rest stands, are `beliefs.gamma` and its sup `beliefs.worst_belief`: a
 # ratio bound r gives γ = r for every prior, and exactly that over a scalable family. T3 is the
-# level under `AnyPrior`; T4 to T7 follow from what a family says of its neighbours
-# (`subset_steps`).
+# level under `AnyPrior`; T4 to T7 follow from what a family says of its neighbours (`steps`).
 #
 # Each map takes and returns γ, ε (nats) or ρ. Exact rationals stay exact wherever no exponential
 # enters. Checked here: that parameters are in range. The caller ensures that the premise holds.

@@ -377,7 +377,7 @@ def needs_space(prior: Prior) -> bool:
 # The steps of the map between notions about the values of rows. Notions in canonical spelling.
 #
 # `REPLACE_DP` here is differential privacy on records, where one row's value is replaced; on sets
-# of people the same class speaks of one person for another (`subset_steps.BDP`).
+# of people the same class speaks of one person for another (`BOUNDED_DP`).
 
 REPLACE_DP = DifferentialPrivacy("replace")
 WITH_PRIOR = (Identifiability, MutualInformation, MeanShift)

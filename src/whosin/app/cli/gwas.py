@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -286,6 +287,7 @@ def release(
 ) -> None:
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
     from whosin.gwas import StudyFilter, read_study
+    from whosin.gwas.association import LINEAR_RELATIONS, STUDY_RELATIONS
     from whosin.gwas.bed import study_prefix
     from whosin.gwas.covariates import stratify_study
     from whosin.gwas.loci import read_loci, window_loci
@@ -298,7 +300,8 @@ def release(
     _check_release_files(files, numbers, dry_run)
     if continues is not None:
         refuse_options({"--dataset": dataset}, "--continues")
-        dataset, amend = continues.removesuffix(f":{relation}"), True
+        relations = "|".join((*STUDY_RELATIONS, *LINEAR_RELATIONS))
+        dataset, amend = re.sub(f":({relations})$", "", continues), True
     plan = plan_study(target, adversary, relation)
     named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
     if (top is None) == (not named):

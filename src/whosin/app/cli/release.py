@@ -30,9 +30,7 @@ from whosin.errors import (
     BudgetRefused,
     Interrupted,
     InvalidInput,
-    ScanFailed,
     UnknownName,
-    WhosinError,
 )
 from whosin.plain_files import require_new_file, write_file
 
@@ -410,24 +408,10 @@ def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: boo
                 hint="ask less, or with a larger share; --yes releases it as it is",
             )
     if preflight:
-        from whosin.release.inspection import run_preflight
-
-        conditions = [query.where for query in scenario.queries if query.where is not None]
-        policies = scenario.contribution_policies(table)
         try:
-            found = run_preflight(
-                table, list(dict.fromkeys(conditions)), policies, scenario.queries
-            )
-        except WhosinError:
-            raise
+            found = scenario.run_preflight(table)
         except KeyboardInterrupt:
             raise Interrupted("interrupted: nothing was spent") from None
-        except Exception as error:  # of an engine, which may name rows
-            raise ScanFailed(
-                f"the engine failed ({type(error).__name__}) while it looked at the rows; nothing "
-                "was spent",
-                hint="see whether other programs can read the table",
-            ) from None
         for line in describe_preflight(found):
             print_warning(line)
         if found.stops:

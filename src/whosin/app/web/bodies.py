@@ -196,6 +196,17 @@ class ReleaseBody(Body):
         description=f"An id of your own: {REQUEST_WORDS}. Without one, the same questions about "
         "the same rows under the same plan are one release, and its stored answers come back",
     )
+    preflight: bool = Field(
+        default=True,
+        description="Look at the rows before it pays, where a curator asks: a declared category "
+        "that no row has stops it; false skips the look",
+    )
+    spends: str | None = Field(
+        default=None,
+        max_length=400,
+        description="What was agreed to: `spends` of /api/preflight. A release that would spend "
+        "something else is refused",
+    )
 
 
 PEOPLE_KEYS = ("continues", "new_people")

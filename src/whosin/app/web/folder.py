@@ -17,11 +17,11 @@ from whosin import binary_readers
 from whosin.app.web.access import DIGEST_NAME_PATTERN, Settings, Visitor
 from whosin.app.web.bodies import RequestRefused, ScenarioBody
 from whosin.errors import InvalidInput, UnknownName, WhosinError, at, invalid_value
-from whosin.extras import is_installed
+from whosin.extras import is_installed, require_extras
 from whosin.ledger.registration import RegisteredTable, Registration
 from whosin.plain_files import PRIVATE_FOLDER_MODE, link_new, make_locked, remove_unlocked
 from whosin.release import QUERIES, Answer, DuckDB
-from whosin.release.engines.base import ARROW_KINDS, FILE_KINDS
+from whosin.release.engines.base import ARROW_KINDS, FILE_ENDINGS, SPREADSHEET_KINDS
 from whosin.release.table import dataset_name, fingerprint_of_source
 
 # The served folder: which files there are, and how new ones come in. A name is one plain file name
@@ -31,14 +31,14 @@ from whosin.release.table import dataset_name, fingerprint_of_source
 
 
 Seen: TypeAlias = Mapping[str, RegisteredTable] | None
-TABLE_SUFFIXES = tuple(FILE_KINDS | ARROW_KINDS)
+TABLE_SUFFIXES = tuple(FILE_ENDINGS)
 DATABASE_SUFFIXES = (".duckdb", ".sqlite", ".sqlite3")
 LEDGER_TABLE = "whosin_datasets"
 """A table of ledgers, which are no data."""
 NAME_PATTERN = re.compile(r"\w[\w .()-]{0,119}")
 UPLOAD_PREFIX = ".upload-"
 """What the name of an upload begins with until it is complete."""
-MAGIC_BYTES = {"parquet": b"PAR1", "arrow": b"ARROW1"}
+MAGIC_BYTES = {"parquet": b"PAR1", "arrow": b"ARROW1", "spreadsheet": b"PK\x03\x04"}
 
 
 def list_tables(folder: Path) -> list[Path]:
@@ -178,11 +178,18 @@ def check_upload(path: str, name: str) -> None:
             raise InvalidInput(
                 f"{name} is a damaged Arrow file", field="file", value=name, hint="write it anew"
             ) from None
+    if Path(name).suffix.lower() in SPREADSHEET_KINDS:
+        require_extras("spreadsheets")
+        try:
+            binary_readers.sheet_arrow(path, None)
+        except InvalidInput as error:  # which names the file as it is called meanwhile
+            message = error.message.replace(Path(path).name, name)
+            raise InvalidInput(message, field="file", value=name) from None
 
 
 def check_content(path: Path, name: str) -> None:
     """Check that a file begins as files of its kind do."""
-    kind = (FILE_KINDS | ARROW_KINDS)[Path(name).suffix.lower()]
+    kind = FILE_ENDINGS[Path(name).suffix.lower()]
     with path.open("rb") as file:
         start = file.read(1 << 16)
     if kind == "csv":
@@ -194,7 +201,8 @@ def check_content(path: Path, name: str) -> None:
     else:
         wrong = not start.startswith(MAGIC_BYTES[kind])
     if wrong:
-        words = "a text file in UTF-8" if kind == "csv" else f"a {kind.capitalize()} file"
+        named = {"csv": "a text file in UTF-8", "spreadsheet": "an unprotected workbook"}
+        words = named.get(kind, f"a {kind.capitalize()} file")
         raise InvalidInput(
             f"{name} is not {words}, as its name says",
             field="file",

@@ -7,7 +7,6 @@ rows, domains that are read off the rows, and the look before a release.
 
 from __future__ import annotations
 
-import json
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -36,9 +35,9 @@ from whosin.exact import rational
 from whosin.ledger import BudgetState, Entry, Ledger
 from whosin.ledger.budget import Cost
 from whosin.release import DuckDB, Release
-from whosin.release.answer import read_answers
+from whosin.release.answer import read_releases
 from whosin.release.draft import UNIT_NAME_PATTERN, ColumnDraft, draft_columns, read_dictionary
-from whosin.release.inspection import CURATOR_NOTE, run_preflight
+from whosin.release.inspection import CURATOR_NOTE
 from whosin.release.table import dataset_name
 from whosin.report.card import budget_state_card, cost_words, plan_card
 from whosin.report.document import section_data
@@ -201,9 +200,7 @@ def look_before_release(settings: Settings, visitor: Visitor, body: ScenarioBody
     _require_curator(visitor)
     with scenarios.opened(settings, body, visitor) as (scenario, table):
         estimates = scenarios.estimates_for(scenario, table)
-        conditions = [query.where for query in scenario.queries if query.where is not None]
-        policies = scenario.contribution_policies(table)
-        found = run_preflight(table, list(dict.fromkeys(conditions)), policies)
+        found = scenario.run_preflight(table)
         return PreflightView(
             warning=CURATOR_NOTE,
             lines=describe_preflight(found),
@@ -299,16 +296,15 @@ def _read_paid(
 
 
 def _stored_answers(settings: Settings, visitor: Visitor, dataset: str, request: str) -> Release:
-    budget_state, paid, answers = _read_paid(settings, visitor, dataset)
-    debits = paid.get(request, [])
-    if not debits or any(each.request not in answers for each in debits):
+    if not has_ledger(settings):
+        raise InvalidInput("the ledger has no datasets yet", field="dataset", value=dataset)
+    with Ledger(settings.ledger, create=False) as ledger:
+        found = read_releases(ledger, dataset, visitor.sees)
+        unanswered = ledger.unanswered(dataset, f"{request}/")
+    made = [each for each in found if each.request == request]
+    if not made or unanswered:
         raise RequestRefused(404, "no release of this id has been answered", "request")
-    relation = budget_state.budget.relation
-    made = [
-        read_answers(each.body, json.loads(answers[str(each.request)]), "", relation)
-        for each in debits
-    ]
-    return Release(request, tuple(answer for part in made for answer in part), budget_state)
+    return made[0]
 
 
 def _question_name(entry: Entry) -> str:

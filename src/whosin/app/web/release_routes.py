@@ -48,7 +48,12 @@ from whosin.report import card as report_card
 from whosin.report.card import budget_state_card, cost_words
 from whosin.report.document import SectionData, section_data
 from whosin.report.html import release_report
-from whosin.report.releases import estimate_data, suggestion_data
+from whosin.report.releases import (
+    describe_costs,
+    describe_preflight,
+    estimate_data,
+    suggestion_data,
+)
 from whosin.report.table_views import (
     column_scales,
     csv_bytes,
@@ -179,8 +184,40 @@ def check_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> No
         scenarios.estimates_for(scenario, table)
 
 
+def look_before_debit(settings: Settings, body: ReleaseBody, visitor: Visitor) -> None:
+    """Look at the rows where a curator pays for something new, and see that it spends what was
+    agreed to: whoever calls the route without the page is stopped as the page is.
+
+    Raises:
+        RequestRefused: the look found what would make answers worthless, or the cost is another
+            one; nothing was spent.
+    """
+    if not visitor.curator or not (body.preflight or body.spends):
+        return
+    with scenarios.opened(settings, body.scenario, visitor) as (scenario, table):
+        if scenarios.is_paid(settings, scenario, body.request, visitor):
+            return
+        if body.spends is not None:
+            estimates = scenarios.estimates_for(scenario, table)
+            if (now := describe_costs(scenario.plan, estimates)) != body.spends:
+                raise RequestRefused(409, "this would spend something else", "spends", now)
+        if not body.preflight:
+            return
+        found = scenario.run_preflight(table)
+        if found.stops:
+            first, *more = describe_preflight(found)
+            beside = f" (and {len(more)} more)" if more else ""
+            raise RequestRefused(
+                409,
+                f"stopped before anything was spent: {first}{beside}",
+                "preflight",
+                "correct the scenario, or send preflight = false if it is as it should be",
+            )
+
+
 def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> ReleaseResult:
     """Run a release in its task, and return what the page shows."""
+    look_before_debit(settings, body, visitor)
     scenario, made = scenarios.release_scenario(settings, body.scenario, body.request, visitor)
     sections = report_card.plan_card(scenario.plan)
     last = [part for part in sections if part.heading == report_card.FALLBACK_HEADING]

@@ -398,6 +398,15 @@ def writes_files(queries: Iterable[Query]) -> bool:
     return any(query.writes_file for query in queries)
 
 
+def is_paid(settings: Settings, scenario: Scenario, given: str | None, visitor: Visitor) -> bool:
+    """Whether something was debited for this before, so that it goes on, or is shown again."""
+    if dataset_budget_state(settings, str(scenario.dataset)) is None:
+        return False
+    request = find_request(settings, scenario, given, visitor)
+    with visitor.ledger(settings, create=False) as ledger:
+        return bool(ledger.requests(str(scenario.dataset), f"{request}/"))
+
+
 def stored_release(
     settings: Settings, body: ScenarioBody, given: str | None, visitor: Visitor
 ) -> tuple[Scenario, Release]:

@@ -375,7 +375,7 @@ def make_server(settings: Settings, pool: WorkerPool = SHARED_POOL) -> uvicorn.S
     config = uvicorn.Config(
         make_app(settings, pool),
         log_config=None,  # its own would close everybody else's handlers
-        log_level="critical",  # `failures` logs what goes wrong, without its words
+        log_level="critical",  # `bodies` logs what goes wrong, without its words
         access_log=False,  # addresses may hold names of files and datasets
         server_header=False,
         timeout_graceful_shutdown=5,

@@ -25,10 +25,11 @@ RowCounter = Callable[[Iterable[Any]], Array]
 
 FILE_KINDS = {".parquet": "parquet", ".pq": "parquet", ".csv": "csv", ".tsv": "csv", ".txt": "csv"}
 ARROW_KINDS = {".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow"}
-FILE_ENDINGS = FILE_KINDS | ARROW_KINDS
-SPREADSHEET_ENDINGS = frozenset((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods"))
+SPREADSHEET_KINDS = {".xlsx": "spreadsheet", ".xlsm": "spreadsheet"}
+FILE_ENDINGS = FILE_KINDS | ARROW_KINDS | SPREADSHEET_KINDS
+UNREAD_SPREADSHEETS = frozenset((".xls", ".xlsb", ".ods", ".numbers"))
 ACCEPTED_FRAMES = "a path, a pyarrow Table, or a pandas or Polars frame"
-ACCEPTED_SOURCES = "a .parquet, .csv, .csv.gz or .arrow file, or database::table"
+ACCEPTED_SOURCES = "a .parquet, .csv, .csv.gz, .arrow or .xlsx file, or database::table"
 
 
 @dataclass(frozen=True)
@@ -205,6 +206,14 @@ def is_sqlite(path: str | Path) -> bool:
         return False
 
 
+def split_sheet(source: str) -> tuple[str, str | None] | None:
+    """(file, sheet) of a spreadsheet, such as visits.xlsx::March; None for any other source."""
+    path, mark, sheet = source.partition("::")
+    if Path(path).suffix.lower() not in SPREADSHEET_KINDS or "://" in source:
+        return None
+    return path, sheet if mark else None
+
+
 def refuse_table(message: str, name: object = None, hint: str = "") -> InvalidInput:
     """The error for a source that is no table; what it is called is shown, and no row of it."""
     return InvalidInput(message, field="table", value=name, hint=hint)
@@ -260,9 +269,9 @@ def file_kind(path: str) -> str:
             raise FileNotFoundError(2, "no such file or folder", path)
         message = f"{place.name} is not a table that can be read"
         hint = f"give {ACCEPTED_SOURCES}"
-        if Path(name).suffix.lower() in SPREADSHEET_ENDINGS:
-            message = f"{place.name} is a spreadsheet, which is not read"
-            hint = "save its sheet as CSV (File, Save as), and give that file"
+        if Path(name).suffix.lower() in UNREAD_SPREADSHEETS:
+            message = f"{place.name} is a spreadsheet of a format that is not read"
+            hint = "save it as .xlsx or .csv (File, Save as), and give that file"
         raise refuse_table(message, place.name, hint)
     return result
 

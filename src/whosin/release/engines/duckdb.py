@@ -2,7 +2,7 @@
 
 Each source, or each set of tables that belong together, has a database of its own, which can reach
 nothing else (`confined`). A table larger than the memory limit spills to a folder of ours
-(`spilling`).
+(`SpillFolder`).
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ from whosin.release.engines.base import (
     refuse_unreadable,
     require_local,
     require_plain,
+    split_sheet,
     sql_identifier,
     whole_numbers,
 )
@@ -49,6 +50,7 @@ from whosin.release.engines.files import (
     arrow_table,
     discard_draft,
     publish_draft,
+    read_sheet,
     require_sound,
     write_draft,
 )
@@ -123,8 +125,8 @@ class DuckDB(Engine):
             raise
 
     def open(self, source: object) -> Any:
-        """A path, a pattern of paths, a frame in memory, `database.duckdb::table`, or a table of
-        another database (see `databases`)."""
+        """A path, a pattern of paths, a frame in memory, `workbook.xlsx::sheet`,
+        `database.duckdb::table`, or a table of another database (see `databases`)."""
         if require_plain(source, [each.backend for each in self._opened]):
             return source
         return self.open_together([source])[0]
@@ -154,6 +156,8 @@ class DuckDB(Engine):
         if is_database(source):
             return home.fetched_table(open_table(read_address(source), views=self._views)), []
         require_local(source)
+        if (sheet := split_sheet(source)) is not None:
+            return home.frame(read_sheet(*sheet)), []
         if "::" in source:
             path, _, name = source.partition("::")
             return home.database(_check_existing(path), name, views=self._views), []

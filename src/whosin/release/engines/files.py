@@ -1,4 +1,4 @@
-"""Files and frames: Arrow, Parquet drafts, pandas and Polars.
+"""Files and frames: Arrow, spreadsheets, Parquet drafts, pandas and Polars.
 
 What types the columns have, and whether a frame is accepted, depends on its own types and never on
 its values; no message quotes one. Where a frame does not say what a column holds (the type "object"
@@ -7,7 +7,8 @@ missing. A text that is not UTF-8 is missing. Moments with a zone are as they ar
 
 Pyarrow trusts the lengths and offsets of an Arrow file, and a damaged one can crash the process. So
 a file is read whole and validated in a process of its own before anything else reads it, once for
-as long as it stays the same file.
+as long as it stays the same file. A sheet of a spreadsheet becomes an Arrow table of texts in such
+a process, once for as long as anything has it open: rows that are saved later are not seen.
 
 A Parquet file is written in two steps: a draft under a hidden name, whole and named by its digest,
 then its public one, after the ledger has stored that digest and only where nothing has the name: a
@@ -25,12 +26,14 @@ import glob
 import hashlib
 import numbers
 import os
+import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from whosin import binary_readers, isolation
 from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, invalid_value
+from whosin.extras import require_extras
 from whosin.isolation import TaskLimits
 from whosin.plain_files import link_new, make_locked, open_plain, remove_unlocked
 from whosin.release.engines.base import (
@@ -39,6 +42,7 @@ from whosin.release.engines.base import (
     WrittenFile,
     collect_lazy,
     draft_name,
+    list_files,
     refuse_table,
     refuse_unreadable,
     require_different,
@@ -167,6 +171,38 @@ def require_sound(files: Sequence[str]) -> None:
 def _file_identity(file: str) -> tuple[str, int, int, int]:
     about = os.stat(file)
     return os.path.realpath(file), about.st_ino, about.st_size, about.st_mtime_ns
+
+
+_sheets: weakref.WeakValueDictionary[tuple[Any, ...], Any] = weakref.WeakValueDictionary()
+
+
+def read_sheet(path: str, sheet: str | None) -> Any:
+    """A sheet of a spreadsheet as an Arrow table of texts; the first one by default.
+
+    Raises:
+        InvalidInput: the file or its header is not what it should be, whatever the rows are.
+    """
+    import pyarrow as pa
+
+    require_extras("spreadsheets")
+    files = list_files(path, "spreadsheet")
+    if len(files) > 1:
+        message = f"{Path(path).name} means {len(files)} spreadsheets"
+        raise refuse_table(message, Path(path).name, "give one of them")
+    same = (*_file_identity(files[0]), sheet)
+    table = _sheets.get(same)
+    if table is None:
+        try:
+            stream = isolation.run_isolated(
+                binary_readers.sheet_arrow, files[0], sheet, limits=READER_LIMITS
+            )
+        except (Crashed, OutOfMemory, TookTooLong):
+            raise refuse_unreadable(files[0], "spreadsheet") from None
+        with pa.ipc.open_stream(pa.BufferReader(stream)) as reader:
+            table = reader.read_all()
+        require_different(table.column_names)
+        _sheets[same] = table
+    return table
 
 
 PARTIAL_SUFFIX = ".partial"

@@ -50,6 +50,7 @@ from whosin.release.engines.base import (
     read_header,
     refuse_unreadable,
     require_plain,
+    split_sheet,
 )
 from whosin.release.engines.databases import (
     Address,
@@ -60,7 +61,7 @@ from whosin.release.engines.databases import (
     row_conditions,
 )
 from whosin.release.engines.duckdb import SpillFolder
-from whosin.release.engines.files import arrow_table
+from whosin.release.engines.files import arrow_table, read_sheet
 from whosin.release.engines.spark_workers import (
     CODE,
     LINE_LENGTH_SETTING,
@@ -385,6 +386,8 @@ class Spark(Engine):
             return self._catalogue(source.removeprefix("::"))
         if is_database(source):
             return self._database(read_address(source))
+        if (sheet := split_sheet(source)) is not None:
+            return self._view(self.session.createDataFrame(read_sheet(*sheet)))
         kind = file_kind(source)
         if kind == "arrow":
             message = f"Spark does not read Arrow files such as {Path(source).name}"

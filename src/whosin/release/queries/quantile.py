@@ -167,9 +167,9 @@ def interval_scores(down: Array, up: Array, share: Fraction, centre: int, shift:
 
 # Quantiles of a column: points of a public grid, chosen by how many rows lie below and on them.
 #
-# The whole budget selects the value (`points.score`, in whole numbers, b times rows for the
+# The whole budget selects the value (`score_points`, in whole numbers, b times rows for the
 # quantile a/b); where an interval is asked for, half of it does and the other half selects how wide
-# an interval around the value has to be (`points.interval_scores`). Under Gaussian plans both
+# an interval around the value has to be (`interval_scores`). Under Gaussian plans both
 # have a cost in ρ.
 #
 # *Coverage.* Let E be a margin that the selected score keeps with 95% (`SelectionNoise.margin`),
