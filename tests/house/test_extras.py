@@ -75,7 +75,7 @@ EXTRA = {
     "gwas release x --relation label-swap --top 3 --epsilon 1": "gwas",
     "gwas attack x": "gwas",
     "gwas experiment": "gwas",
-    "gwas forecast --cases 9 --controls 9 --snps 9 --epsilon 1 --relation genotype": "gwas",
+    "gwas forecast --cases 9 --controls 9 --snps 9 --odds-ratio 2 --gamma 2 --advise": "gwas",
     "gwas randomise x --posterior 0.75 --prior 0.5 --save a.txt": "gwas",
     "gwas correct x --labels y": "gwas",
     "gwas beacon --people 9 --posterior 0.75 --prior 0.5": "gwas",
