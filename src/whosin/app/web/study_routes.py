@@ -57,9 +57,9 @@ from whosin.gwas.forecast import (
 from whosin.gwas.prospects import Hope, PublicStudy
 from whosin.gwas.question import Question, StudyCostEstimate, estimate_study_cost
 from whosin.gwas.release import (
-    RELATIVES_WARNING,
     StudyRelease,
     account_name,
+    describe_relatives,
     paying_dataset,
     publish_study,
     study_registration,
@@ -312,7 +312,7 @@ def estimate_release(settings: Settings, visitor: Visitor, body: StudyReleaseBod
     study, estimate, name = _open_release(settings, visitor, body)
     relation = estimate.question.relation
     registration = study_registration(study, relation)
-    notes, remaining, lookalikes = [RELATIVES_WARNING] if study.related else [], None, []
+    notes, remaining, lookalikes = describe_relatives(estimate), None, []
     asked = f"{name}:{relation}"
     if has_ledger(settings):
         with visitor.ledger(settings, create=False) as ledger, _page_fields():
