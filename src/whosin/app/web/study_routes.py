@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from fractions import Fraction
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
@@ -44,30 +44,9 @@ from whosin.errors import (
     invalid_value,
 )
 from whosin.exact import rational
-from whosin.extras import is_installed
-from whosin.gwas import Study, read_study
-from whosin.gwas.association import LINEAR_RELATIONS, STUDY_RELATIONS
-from whosin.gwas.forecast import (
-    ONE_LABEL,
-    StudySettings,
-    advise_study,
-    compare_settings,
-    forecast_study,
-)
-from whosin.gwas.prospects import Hope, PublicStudy
-from whosin.gwas.question import Question, StudyCostEstimate, estimate_study_cost
-from whosin.gwas.release import (
-    StudyRelease,
-    account_name,
-    describe_relatives,
-    paying_dataset,
-    publish_study,
-    study_registration,
-)
-from whosin.gwas.study import read_public_sizes
+from whosin.extras import is_installed, require_extras
 from whosin.ledger import Ledger
 from whosin.ledger.registry import suspend_dataset
-from whosin.report import gwas, study_forecasts
 from whosin.report.card import budget_words, cost_words
 from whosin.report.document import (
     Paragraph,
@@ -79,8 +58,14 @@ from whosin.report.document import (
 )
 from whosin.report.html import render_page
 
+if TYPE_CHECKING:
+    from whosin.gwas import Study
+    from whosin.gwas.prospects import Hope, PublicStudy
+    from whosin.gwas.question import StudyCostEstimate
+    from whosin.gwas.release import StudyRelease
+
 study_router = APIRouter(tags=["studies"], route_class=BoundedRoute)
-PAGE_RELATIONS = (*STUDY_RELATIONS, ONE_LABEL)
+PAGE_RELATIONS = ("genotype", "label-swap", "label")
 MAX_PAGE_HOPES = 10
 FIELD_NAMES = {
     "cases in the study": "cases",
@@ -161,6 +146,10 @@ def list_studies(settings: Settings, visitor: Visitor) -> StudyNames:
 def forecast_release(settings: Settings, visitor: Visitor, body: StudyForecastBody) -> ForecastView:
     """The chance that a SNP comes back with these settings and with the best ones. It reads no
     genotype and spends nothing."""
+    require_extras("gwas")
+    from whosin.gwas.forecast import StudySettings, compare_settings, forecast_study
+    from whosin.report import study_forecasts
+
     with _page_fields():
         relation = _read_relation(body)
         study, hopes = _public_study(settings, visitor, body), _read_hopes(body)
@@ -191,6 +180,10 @@ def forecast_release(settings: Settings, visitor: Visitor, body: StudyForecastBo
 def advise_release(settings: Settings, visitor: Visitor, body: StudyForecastBody) -> ForecastView:
     """The best settings for what is hoped for, and the smallest study that brings it back in 95% of
     releases; without a relation for all of them."""
+    require_extras("gwas")
+    from whosin.gwas.forecast import advise_study
+    from whosin.report import study_forecasts
+
     with _page_fields():
         relations = PAGE_RELATIONS if body.relation is None else (_read_relation(body),)
         study, hopes = _public_study(settings, visitor, body), _read_hopes(body)
@@ -242,6 +235,10 @@ def _read_plan(body: StudyBody, relation: str) -> Plan:
 
 def _public_study(settings: Settings, visitor: Visitor, body: StudyForecastBody) -> PublicStudy:
     """The sizes that were given, or those of a study of the folder."""
+    from whosin.gwas.forecast import ONE_LABEL
+    from whosin.gwas.prospects import PublicStudy
+    from whosin.gwas.study import read_public_sizes
+
     sizes = {name: getattr(body, name) for name in ("cases", "controls", "snps")}
     if body.study is not None:
         _require_curator(visitor)
@@ -261,6 +258,8 @@ def _size_keys(study: PublicStudy) -> dict[str, int]:
 
 def _read_hopes(body: StudyForecastBody) -> list[Hope]:
     """One hope for each odds ratio, with its frequency."""
+    from whosin.gwas.prospects import Hope
+
     ratios, shares = (
         [part.strip() for part in text.split(",") if part.strip()]
         for text in (body.odds_ratio, body.frequency)
@@ -309,6 +308,15 @@ def _require_curator(visitor: Visitor) -> None:
 @tasks.scan_route
 def estimate_release(settings: Settings, visitor: Visitor, body: StudyReleaseBody) -> StudyEstimate:
     """What a release of a study would publish and spend; nothing is drawn."""
+    require_extras("gwas")
+    from whosin.gwas.release import (
+        account_name,
+        describe_relatives,
+        paying_dataset,
+        study_registration,
+    )
+    from whosin.report import gwas
+
     study, estimate, name = _open_release(settings, visitor, body)
     relation = estimate.question.relation
     registration = study_registration(study, relation)
@@ -345,6 +353,9 @@ def _open_release(
     settings: Settings, visitor: Visitor, body: StudyReleaseBody
 ) -> tuple[Study, StudyCostEstimate, str]:
     """The counted study, the cost of what is asked of it, and its name in the ledger."""
+    from whosin.gwas import read_study
+    from whosin.gwas.question import Question, estimate_study_cost
+
     _require_curator(visitor)
     path = folder.find_study(settings.folder, body.study)
     _refuse_own_ledger(settings, path)
@@ -379,6 +390,8 @@ def _refuse_own_ledger(settings: Settings, path: Path) -> None:
 
 
 def _study_name(body: StudyReleaseBody) -> str:
+    from whosin.gwas.association import LINEAR_RELATIONS, STUDY_RELATIONS
+
     relations = "|".join((*STUDY_RELATIONS, *LINEAR_RELATIONS))
     return re.sub(f":({relations})$", "", body.continues) if body.continues else body.study
 
@@ -415,6 +428,14 @@ def suspend_study(settings: Settings, body: StudyReleaseBody) -> str | None:
 
 def run_study_release(settings: Settings, body: StudyReleaseBody, visitor: Visitor) -> StudyResult:
     """Run a release in its task, and return what the page shows."""
+    require_extras("gwas")
+    from whosin.gwas.release import (
+        account_name,
+        paying_dataset,
+        publish_study,
+        study_registration,
+    )
+
     study, estimate, name = _open_release(settings, visitor, body)
     asked = estimate.question
     with visitor.ledger(settings) as ledger, warnings.catch_warnings(), _page_fields():
@@ -445,6 +466,8 @@ def _check_account(settings: Settings, ledger: Ledger, body: StudyReleaseBody, n
 
 
 def _result_view(made: StudyRelease) -> StudyResult:
+    from whosin.report import gwas
+
     *card, said = gwas.describe_study_release(made).sections
     charts = is_installed("charts")
     return StudyResult(

@@ -135,6 +135,7 @@ WORKER_MODULES = {
     "charts": ("altair", "vl_convert"),
     "release": ("ibis.backends.duckdb", "pyarrow.dataset", "pyarrow.csv"),
     "distortion": ("highspy",),
+    "gwas": ("whosin.report.gwas", "whosin.report.study_forecasts"),
 }
 """The modules that are imported before tasks begin, by extra. Not opendp: it starts threads, and a
 process with threads cannot fork safely."""
