@@ -501,7 +501,7 @@ def test_coins_of_an_exponent_agree_with_the_exact_comparison(exponent, beside):
         if not 0 <= fed < 2**64:
             continue
         source = Scripted([[word]], [fed])
-        found = selection.bernoulli_exp(np.array([exponent]), lambda _: exact, source)
+        found = noise_source.bernoulli_exp(np.array([exponent]), lambda _: exact, source)
         if low == high and (low >> 64) < 2**32:
             assert bool(found[0]) == (word * 2**64 + fed < low)
 

@@ -31,6 +31,7 @@ from whosin.scenario_model import (
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
+    from whosin.calibration import Plan
     from whosin.report.document import Document
 
 
@@ -53,6 +54,16 @@ NewPeople = Annotated[
     bool, typer.Option("--new-people", help="Nobody is in a dataset with the same columns.")
 ]
 ScenarioFile = Annotated[Path, typer.Argument(help="A scenario file (TOML).")]
+StudyPath = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="PLINK files (with or without .bed), .vcf, or .tsv.")
+]
+Phenotypes = Annotated[
+    Path | None, typer.Option(help="Who is a case: a file with FID, IID and 1 or 2.")
+]
+LedgerPlace = Annotated[
+    str | None,
+    typer.Option(help="A file, or postgresql://…; by default STUDY.ledger beside the study."),
+]
 
 
 def plain_json(value: object) -> Any:
@@ -308,3 +319,37 @@ def _import_file(path: Path, what: str) -> ModuleType:
 def _import_error(name: str, what: str, error: BaseException) -> InvalidInput:
     words = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     return InvalidInput(f"{name} cannot be imported: {words}", field=what, value=name)
+
+
+# What the commands about association studies share.
+
+EXCLUDED_STUDY_WORDS = ("size-known", "linked", "known", "uninformed", "family", "people", "delta")
+"""Options that a study does not take, since everyone knows how many cases there are."""
+
+
+def plan_study(
+    target: Mapping[str, Any], adversary: Mapping[str, Any], relation: str = "label-swap"
+) -> Plan:
+    """The plan: everyone knows how many cases there are, unless one label may change by itself."""
+    from whosin.calibration import read_plan
+
+    known = {} if relation == "label" else {"size-known": True}
+    return read_plan({**adversary, **known}, target)
+
+
+def read_numbers(text: str, field: str) -> list[int]:
+    from whosin.validation import spelled_whole
+
+    return [
+        spelled_whole(part.strip().replace("_", ""), field)
+        for part in text.split(",")
+        if part.strip()
+    ]
+
+
+@contextmanager
+def show_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar that is told how much of a work is done."""
+    with progress_bar() as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
