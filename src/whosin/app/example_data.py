@@ -16,7 +16,7 @@ contact = "privacy@hospital.example"
 population = "all patients of four wards"
 period = "2024"
 decided_by = "its data protection board"
-reasons = "one resident in twenty is a patient, a neighbour may guess; nobody acts on 60%"
+reasons = "One resident in twenty is a patient; a neighbour may guess. Nobody acts on 60%."
 
 [adversary]                 # who may be looking
 prior = "0.05..0.5"         # between 5% and 50% sure that someone is in; may know everyone else

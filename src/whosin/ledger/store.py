@@ -198,9 +198,9 @@ def describe_failure(error: BaseException) -> str:
         return SYSTEM_REASONS[error.errno]
     if type(error).__name__ == "TimeoutError":
         return "too many threads are using it"
-    reason = find_connection_reason(str(error).lower())
-    if state is None and name is None and reason is not None:
-        return reason
+    lost = find_connection_reason(str(error).lower())
+    if state is None and name is None and lost is not None:
+        return lost
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return "".join(letter if letter.isprintable() else " " for letter in lines[0])[:200]
 
