@@ -87,6 +87,9 @@ def suggestion_words(suggestion: Suggestion) -> str:
     elif suggestion.change == "gaussian":
         needs = "" if suggestion.delta is None else f" and delta = {suggestion.delta:g} in [target]"
         change = f'noise = "gaussian" in [budget]{needs}'
+    elif suggestion.change == "closed":
+        column = suggestion.about[0]
+        change = f'declare {column} closed (outside = "drop": rows with another value do not count)'
     else:
         change = 'split = "optimal" in [budget]'
     now, before = (_format_error(each) for each in (suggestion.after, suggestion.before))
