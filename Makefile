@@ -39,7 +39,7 @@ soak: $(STAMP)
 	@sh tests/system.sh
 	@$(BIN)/python -m pytest -m soak $(PYTEST)
 
-# Chromium, PostgreSQL, plink1.9 and Java from Debian's packages, for the tests that use them.
+# Chromium, PostgreSQL, plink1.9, plink2 and Java from Debian's packages, for the tests that use them.
 system:
 	@sh tests/system.sh asked
 

@@ -12,6 +12,7 @@ ls /usr/lib/postgresql/*/bin/initdb >/dev/null 2>&1 || command -v initdb >/dev/n
     missing="$missing postgresql"
 command -v chromium >/dev/null 2>&1 || missing="$missing chromium"
 command -v plink1.9 >/dev/null 2>&1 || missing="$missing plink1.9"
+command -v plink2 >/dev/null 2>&1 || missing="$missing plink2"
 command -v java >/dev/null 2>&1 || missing="$missing openjdk-17-jre-headless"
 [ -n "$missing" ] || exit 0
 

@@ -204,3 +204,99 @@ def _read_vcf(path: str) -> Any:
 
 def _no_vcf(path: str) -> InvalidInput:
     return InvalidInput(f"{Path(path).name} is not a VCF file", field=Path(path).name)
+
+
+def pvar_columns(path: str) -> tuple[str, str, bytes, str, str, bytes]:
+    """The variants of a .pvar, .pvar.zst or .bim file: chromosomes, names, positions (64 bits
+    each), first alternate alleles, reference alleles, numbers of alleles (64 bits each). Texts are
+    lines: a million of them come back faster in one piece."""
+    import numpy as np
+    from pgenlib import PvarReader
+
+    try:
+        reader = PvarReader(path.encode())
+        many = range(reader.get_variant_ct())
+        position = np.array([reader.get_variant_pos(i) for i in many], dtype=np.int64)
+        alleles = np.diff(np.asarray(reader.get_allele_idx_offsets()).astype(np.int64))
+        texts = [
+            b"\n".join(column).decode()
+            for column in (
+                [reader.get_variant_chrom(i) for i in many],
+                [reader.get_variant_id(i) for i in many],
+                [reader.get_allele_code(i, 1) for i in many],
+                [reader.get_allele_code(i, 0) for i in many],
+            )
+        ]
+    except Exception:
+        name = Path(path).name
+        message = f"{name} is damaged, or is not a list of variants"
+        raise InvalidInput(message, field=name, value=name) from None
+    return texts[0], texts[1], position.tobytes(), texts[2], texts[3], alleles.tobytes()
+
+
+def pgen_counts(
+    path: str, people: int, alleles: bytes, variants: bytes, groups: list[bytes]
+) -> bytes:
+    """Numbers of people with 0, 1 and 2 copies of the alternate allele at each of `variants`, three
+    (of 64 bits) for each group and three for everybody else; hard calls, phased or not.
+
+    Args:
+        alleles: how many alleles each variant of the file has, 64 bits each.
+        variants: indices of variants, 32 bits each.
+        groups: indices of people, 32 bits each, in their order; nobody is in two groups.
+    """
+    import numpy as np
+
+    wanted = np.frombuffer(variants, dtype=np.uint32)
+    found = np.zeros((len(groups) + 1, len(wanted), 4), dtype=np.uint32)
+    indices = wanted.tolist()
+    try:
+        for table, members in zip(found, [*groups, None], strict=True):
+            if members is None or members:
+                count = _read_pgen(path, people, alleles, members).count
+                for variant, row in zip(indices, table, strict=True):
+                    count(variant, row)
+    except Exception:
+        raise _no_pgen(path) from None
+    counts = found[:, :, :3].astype(np.int64)
+    counts[-1] -= counts[:-1].sum(axis=0)
+    return counts.transpose(1, 0, 2).tobytes()
+
+
+def pgen_genotypes(
+    path: str, people: int, alleles: bytes, variants: bytes, dosages: bool = False
+) -> bytes:
+    """Copies of the alternate allele, variants × people: whole numbers of 8 bits, or dosages of 32
+    bits; below 0 where missing."""
+    import numpy as np
+
+    wanted = np.frombuffer(variants, dtype=np.uint32)
+    try:
+        reader = _read_pgen(path, people, alleles)
+        copies: Any = np.empty((len(wanted), people), dtype=np.float32 if dosages else np.int8)
+        (reader.read_dosages_list if dosages else reader.read_list)(wanted, copies)
+    except Exception:
+        raise _no_pgen(path) from None
+    return bytes(copies.tobytes())
+
+
+def _read_pgen(path: str, people: int, alleles: bytes, members: bytes | None = None) -> Any:
+    import numpy as np
+    from pgenlib import PgenReader
+
+    each = np.frombuffer(alleles, dtype=np.int64)
+    offsets = np.concatenate([[0], np.cumsum(each)]).astype(np.uintp) if (each > 2).any() else None
+    subset = None if members is None else np.frombuffer(members, dtype=np.uint32)
+    return PgenReader(
+        path.encode(),
+        raw_sample_ct=people,
+        variant_ct=len(each),
+        sample_subset=subset,
+        allele_idx_offsets=offsets,
+    )
+
+
+def _no_pgen(path: str) -> InvalidInput:
+    name = Path(path).name
+    message = f"{name} is damaged, or does not belong to the people and variants beside it"
+    return InvalidInput(message, field=name, value=name)

@@ -24,6 +24,7 @@ EXTRA_PACKAGES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "frames": ("rows from a CSV file need", ("pandas",)),
     "gwas": ("association studies need", ("opendp", "scipy")),
+    "pgen": ("reading .pgen needs", ("pgenlib",)),
     "postgres": ("a ledger on PostgreSQL needs", ("psycopg",)),
     "release": ("releases need", ("duckdb", "ibis", "opendp", "pyarrow", "scipy", "sqlglot")),
     "selection": ("private selection needs", ("opendp",)),

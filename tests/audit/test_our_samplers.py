@@ -21,6 +21,7 @@ import whosin as wi
 from amounts import cases, some
 from whosin import gwas, noise, release
 from whosin.exact import log_up
+from whosin.gwas import question as gwas_question
 from whosin.gwas import release as gwas_release
 from whosin.gwas import scores as gwas_scores
 from whosin.gwas.people import Snps
@@ -139,7 +140,7 @@ def audited_study(score, relation, samples, confidence):
     some = gwas.Study(snps, np.full((3, 6), 2), PEOPLE, PEOPLE)
     asked = gwas.Question(TOP, relation, score, "nothing", CUT)
     estimate = gwas.estimate_study_cost(STUDY_PLAN, asked, some)
-    scale = estimate.selection_spread
+    scale = float(estimate.selection_spread)
     tables = gwas_oracle.tables(PEOPLE, PEOPLE)
     values = gwas_scores.selection_scores(score, np.array(tables), relation, CUT).tolist()
     of = dict(zip(tables, values, strict=True))
@@ -152,7 +153,8 @@ def audited_study(score, relation, samples, confidence):
     worlds = [np.array(world) for world in zip(*(pairs[snp] for snp in best), strict=True)]
 
     def draw(world):
-        return tuple(gwas_release.choose_snps(estimate, worlds[world]).tolist())
+        study = gwas.Study(snps, worlds[world], PEOPLE, PEOPLE)
+        return tuple(gwas_release.choose_snps(estimate, study)[0].tolist())
 
     found = wi.audit.two_worlds(draw, 0, 1, samples, confidence)
     return found, oracle.level(*zip(*best, strict=True), TOP, scale), estimate.epsilons[0]
@@ -191,8 +193,8 @@ ALL_HALVED = [
 
 @pytest.mark.parametrize(("score", "relation"), ALL_HALVED)
 def test_half_of_the_sensitivity_is_refuted(score, relation, scored_once, monkeypatch):
-    true = gwas_release.score_sensitivity
-    monkeypatch.setattr(gwas_release, "score_sensitivity", lambda *of: Fraction(true(*of), 2))
+    true = gwas_question.score_sensitivity
+    monkeypatch.setattr(gwas_question, "score_sensitivity", lambda *of: Fraction(true(*of), 2))
     found, exact, promised = audited_study(score, relation, 4_000, "0.99")
     assert exact > promised and found.refutes(promised)
 

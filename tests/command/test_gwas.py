@@ -66,6 +66,26 @@ def test_count_writes_tables_and_pictures(inside, run, shown):
     assert "not for publication" in (inside / "m.svg").read_text()
 
 
+def test_public_lists_choose_people_and_snps(inside, run, shown):
+    """In every command; the QQ plot says that it is private, and GWAS-SSF comes with metadata."""
+    (inside / "snps").write_text("rs1 rs2 rs3\nrs499\n")
+    (inside / "people").write_text("".join(f"p{i} p{i}\n" for i in range(1, 601)))
+    lists = "--extract snps --keep people"
+    code, out, err = run(f"gwas count study {lists} --qq q.svg --json")
+    data = json.loads(out)
+    assert code == 0 and data["snps"] == 4 and data["cases"] + data["controls"] == 600
+    assert data["lambda"] > 0 and "private" in err
+    assert "private" in (inside / "q.svg").read_text()
+    made = shown(f"{RELEASE} {lists} --relation genotype --save t.ssf.tsv --json")
+    assert made["snps_in_study"] == 4 and {row["SNP"] for row in made["snps"]} < {
+        *("rs1", "rs2", "rs3", "rs499")
+    }
+    assert len((inside / "t.ssf.tsv").read_text().splitlines()) == 4
+    assert "noise" in (inside / "t.ssf.tsv-meta.yaml").read_text()
+    points = shown(f"gwas attack study {lists} --json")["points"]
+    assert {point["snps"] for point in points} == {4}
+
+
 @pytest.mark.parametrize("numbers", ["counts", "chi2", "nothing"])
 def test_release_writes_what_it_shows(inside, run, shown, numbers):
     swaps = f"{RELEASE} --relation label-swap"
@@ -98,7 +118,7 @@ def test_noise_is_shown_in_the_unit_of_its_score(inside, shown):
     assert 97 < scale < 100
     assert f"noise of scale {scale:.4g} " in shown(f"{asked} --score chi2")
     data = shown(f"{asked} --json")
-    assert data["threshold"] == 4 and round(data["selection_scale"], 6) == 6
+    assert round(data["selection_scale"], 6) == 6 and data["threshold"] > 0
     for option in ("--threshold 29.7", "--significance 5e-8"):
         assert 29 < shown(f"{asked} {option} --json")["threshold"] < 30
 
@@ -135,6 +155,40 @@ def test_another_study_in_a_ledger_says_whose_people_it_is_about(inside, run, sh
     assert (code, out) == (1, "") and "the rows of" in err
     assert shown(f"gwas release more {small} --new-people --json")["dataset"] == "more:label-swap"
     assert "by the curator's word" in run("ledger export all.db more:label-swap")[1]
+
+
+def test_strata_loci_and_none_of_them(inside, run, shown):
+    """One label: no number shows how many cases there are; a locus with its SNP; bad files spend
+    nothing."""
+    names = [line.split()[:2] for line in (inside / "study.fam").read_text().splitlines()]
+    lines = [f"{a} {b} {i % 3}\n" for i, (a, b) in enumerate(names)]
+    (inside / "strata.txt").write_text("".join(lines))
+    (inside / "short.txt").write_text("".join(lines[1:]))
+    (inside / "map.txt").write_text("99 1 2 NOWHERE\n")
+    one = "gwas release study --top 1 --epsilon 2 --numbers nothing --ledger l.db"
+    linear = f"{one} --score linear --relation label"
+    for wrong, field in (
+        (f"{linear} --covar short.txt", "short.txt"),
+        (f"{one} --relation genotype --loci map.txt", "map.txt"),
+        (f"{one} --relation genotype --within strata.txt", "--within"),
+        (f"{one} --relation stratum-swap", "linear"),
+        (f"{one} --relation genotype --clump-kb 5 --loci map.txt", "--loci"),
+    ):
+        code, out, err = run(wrong)
+        assert (code, out) == (2, "") and field in err, err
+    assert not (inside / "l.db").exists()
+    made = shown(f"{linear} --within strata.txt --json")
+    assert made["cases"] is None and made["people"] == len(names)
+    assert made["dataset"] == "study:label" and made["gap"] >= 0
+    loci = one.replace("nothing", "counts").replace("l.db", "m.db")
+    made = shown(f"{loci} --relation genotype --clump-kb 300 --json")
+    assert len(made["loci"]) == 1 and made["snps"][0]["LOCUS"] == made["loci"][0]
+    assert made["candidates"] < made["snps_in_study"]
+    none = one.replace("l.db", "n.db").replace("--epsilon 2", "--epsilon 0.01")
+    text = shown(f"{none} --relation genotype --none-of-them --save none.tsv")
+    lines = (inside / "none.tsv").read_text().splitlines()
+    assert lines[0].startswith("CHR\tSNP") and len(lines) <= 2
+    assert ("None of them: no SNP stands out." in text) == (len(lines) == 1)
 
 
 def test_a_study_goes_on_under_another_name(inside, run, shown):
@@ -207,6 +261,12 @@ CHANGES = f"{RELEASE} --relation genotype"
 WRONG_CALLS = {
     "gwas count nothing": "",
     "gwas count study --save x.pdf": "--save",
+    "gwas count study --qq x.pdf": "--qq",
+    "gwas count study --maf 0.01": "--maf",
+    "gwas count study --keep study.bim": "--keep",
+    "gwas attack study --extract study.fam": "--extract",
+    "gwas count study --split-par hg1": "--split-par",
+    f"{RELEASE} --relation genotype --numbers chi2 --save x.ssf.tsv": "--save",
     f"{RELEASE} --relation swap": "--relation",
     f"{CHANGES} --epsilon 1": "target",
     f"{CHANGES} --significance nan": "--significance",
@@ -237,3 +297,76 @@ def test_wrong_calls_exit_with_two(inside, run, refused_at):
         found = refused_at(line)
         assert found == place or not place, line
     assert not list(inside.glob("*.ledger*"))
+
+
+FORECAST = "gwas forecast --cases 500 --controls 500 --snps 28501 --posterior 0.75 --prior 0.5"
+
+
+def test_a_forecast_says_its_chance_and_settings(shown, inside):
+    said = shown(f"{FORECAST} --odds-ratio 2 --relation genotype --top 1 --numbers counts --json")
+    assert said["chance"] > 0.97 and said["hopes"][0]["noise"] < 0.08
+    assert said["settings"]["relation"] == "genotype" and said["settings"]["top"] == 1
+    assert 0.5 < said["settings"]["share"] < 0.9
+    all_of_it = shown(f"{FORECAST} --odds-ratio 2 --relation label-swap --numbers nothing --json")
+    assert all_of_it["settings"]["share"] == 1 and all_of_it["hopes"][0]["noise"] is None
+    text = shown(f"{FORECAST} --odds-ratio 2,1.2 --frequency 0.3,0.1 --relation label-swap --top 2")
+    assert "under 1%" in text and "exchange labels" in text
+    assert list(inside.glob("*.ledger")) == []
+
+
+def test_advice_compares_relations(shown):
+    said = shown(f"{FORECAST} --chi2 36 --advise --json")
+    first, *others = said["advice"]
+    assert said["settings"] == first["settings"] and first["settings"]["relation"] == "genotype"
+    assert said["chance"] > 0.97
+    assert {each["settings"]["relation"] for each in others} == {"label-swap", "label"}
+    assert first["smallest"]["cases"] < 500 and first["smallest"]["chance"] >= 0.94
+    text = shown(f"{FORECAST} --odds-ratio 1.8 --advise --relation label-swap")
+    assert "label-swap" in text and "Which relation" not in text
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ("--odds-ratio 2", "--relation"),
+        ("--relation genotype", "--odds-ratio"),
+        ("--relation genotype --odds-ratio 2 --chi2 9", "--odds-ratio"),
+        ("--relation genotype --odds-ratio 2 --frequency 0.1,0.2", "--frequency"),
+        ("--relation genotype --odds-ratio 2 --frequencies no.frq", "no.frq"),
+        ("--odds-ratio 2 --advise --top 3", "--top"),
+        ("--relation label --odds-ratio 2", "linear"),
+        ("--relation genotype --odds-ratio 2 --share 1.5", "share"),
+    ],
+)
+def test_wrong_forecasts_are_refused(run, wrong, field):
+    code, out, err = run(f"{FORECAST} {wrong}")
+    assert (code, out) == (2, "") and field in err and len(err.splitlines()) == 1
+
+
+def test_a_dry_run_says_what_to_expect(inside, shown):
+    line = f"{RELEASE} --relation genotype --dry-run"
+    text = shown(line)
+    assert "What to expect" in text and "at best" in text
+    listed = shown(f"{line} --json")["forecast"]
+    assert [each["hopes"][0]["odds_ratio"] for each in listed] == [1.3, 1.5, 2, 3]
+    chances = [each["chance"] for each in listed]
+    assert chances == sorted(chances) and listed[0]["snps"] == 500
+    assert all(each["best"]["chance"] >= each["chance"] for each in listed)
+    assert not (inside / "study.ledger").exists()
+
+
+def test_an_experiment_takes_everything_from_its_user(shown):
+    said = shown(
+        "gwas experiment --gamma 2 --top 2 --cases 150,100 --controls 150,250 --relation genotype "
+        "--threshold best --numbers counts --share 0.6 --frequencies 0.2..0.4 --snps 200 "
+        "--causal 2 --odds-ratio 3 --studies 2 --draws 2 --json"
+    )
+    sizes = {(each["cases"], each["controls"]) for each in said["outcomes"]}
+    assert sizes == {(150, 150), (100, 250)}
+    assert {each["share"] for each in said["outcomes"]} == {0.6}
+    assert {each["relation"] for each in said["outcomes"]} == {"genotype"}
+    text = shown(
+        "gwas experiment --gamma 2 --top 2 --cases 100 --controls 250 --snps 100 --causal 2 "
+        "--studies 2 --draws 2"
+    )
+    assert "100 + 250" in text

@@ -227,11 +227,20 @@ def test_haploid_chromosomes_are_left_out(tmp_path):
     lines = [f"{c} rs{c} 0 5 A C" for c in ("1", "X", "chrY", "26", "22")]
     bed.sibling_path(path, ".bim").write_text("\n".join(lines))
     found = gwas.read_study(path)
-    assert found.snps.name == ["rs1", "rs22"] and found.left_out == 3
-    assert found.counts.tolist() == [counted(copies, status)[place] for place in (0, 4)]
+    assert found.snps.name == ["rs1", "rsX", "rs22"] and found.left_out == 2
+    wanted = counted(copies, status)
+    assert found.counts[[0, 2]].tolist() == [wanted[place] for place in (0, 4)]
+    fam = bed.sibling_path(path, ".fam")
+    lines = [line.split() for line in fam.read_text().splitlines()]
+    fam.write_text("".join(" ".join([*row[:4], "0", row[5]]) + "\n" for row in lines))
+    unknown = gwas.read_study(path)  # who is male is not known
+    assert unknown.snps.name == ["rs1", "rs22"] and unknown.left_out == 3
 
 
-OTHER_FORMATS = ("kg.pgen kg.pgen", "kg kg.bgen", "kg.psam", "kg.ped kg.ped")
+OTHER_FORMATS = (
+    *("kg.bgen kg.bgen", "kg kg.bgen", "kg.gen.gz", "kg.ped kg.ped"),
+    *("kg.tped", "kg kg.haps", "kg.vcf.zst", "kg.gen"),
+)
 
 
 @pytest.mark.parametrize("files", OTHER_FORMATS)
@@ -248,6 +257,7 @@ def test_other_formats_are_named(tmp_path, files):
 
 def test_a_bed_file_beside_other_formats_is_read(tmp_path):
     path, *_ = random_study(tmp_path / "s", 10, 13)
+    (tmp_path / "s.bgen").write_bytes(b"l\x1b\x10")
     (tmp_path / "s.pgen").write_bytes(b"l\x1b\x10")
     assert len(gwas.read_study(path).snps) == 10
     with pytest.raises(FileNotFoundError):

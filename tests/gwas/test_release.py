@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +17,8 @@ from whosin.errors import BudgetRefused, InvalidInput
 from whosin.gwas import association, attack, simulation
 from whosin.gwas import scores as gwas_scores
 from whosin.gwas.people import allele_counts
-from whosin.gwas.release import Question, publish_study, study_registration
+from whosin.gwas.question import Question
+from whosin.gwas.release import publish_study, study_registration
 
 PLAN = wi.calibrate(wi.Gamma(2), wi.families.FixedSize("0.5", "0.5"))
 
@@ -45,13 +47,13 @@ def test_a_release_pays_what_it_says(strong, ledger, relation, numbers, score):
     sensitivity = gwas_scores.score_sensitivity(score, 3000, 3000, relation)
     paid = noise.selection_epsilon(sensitivity, made.estimate.selection_spread, 4)
     assert chosen * (1 - 1e-9) < paid <= chosen
-    # At most 150 genotypes of each group are imputed where genotypes are secret.
-    copies = {"label-swap": 4, "genotype": 2 + Fraction(600, 5700) + Fraction(2, 256)}[relation]
+    copies = {"label-swap": 4, "genotype": 2}[relation]
+    cube = made.estimate.published_noise
     if numbers == "counts":
-        assert math.isclose(made.estimate.scale, 4 * copies / Fraction(rest), rel_tol=1e-12)
+        assert cube.dimensions == 4 and cube.cost(2) == rest, "each count moves by 2"
     if numbers == "chi2":
-        change = 4 * 4 * copies  # N²/(RS) for each copy, four SNPs
-        assert change / Fraction(rest) <= made.estimate.scale <= 1.01 * change / Fraction(rest)
+        change = 4 * copies  # N²/(RS) for each copy
+        assert change <= cube.scale * rest <= Fraction("1.01") * change
     if numbers == "nothing" and score == "chi2":
         assert math.isclose(made.estimate.selection_scale, made.estimate.selection_spread / 256)
         assert (
@@ -92,7 +94,7 @@ def test_named_snps_get_all_of_epsilon(strong, ledger):
     made = publish_study(strong, PLAN, asked, ledger, "study")
     assert made.places.tolist() == [6, 2] and made.snps.name == ["rs7", "rs3"]
     assert made.estimate.epsilons[0] == 0 and made.estimate.epsilons[1] <= PLAN.epsilon
-    assert math.isclose(made.estimate.scale, 8 / PLAN.epsilon, rel_tol=1e-9)
+    assert math.isclose(made.estimate.published_noise.scale, 2 / PLAN.epsilon, rel_tol=1e-9)
     with refused("SNP"):
         publish_study(strong, PLAN, Question(None, "genotype", named=("rt7",)), ledger, "other")
     for wrong in ({"named": ()}, {"named": ("a", "a")}, {"named": ("a",), "numbers": "nothing"}):
@@ -302,7 +304,7 @@ def test_a_study_that_cannot_be_drawn_is_suspended(strong, ledger, monkeypatch):
 
     asked = Question(3, "label-swap")
     with monkeypatch.context() as patch:
-        patch.setattr(release, "choose_snps", lambda *_: 1 / 0)
+        patch.setattr(release, "draw_answer", lambda *_: 1 / 0)
         with pytest.raises(ScanFailed, match="request r then continues") as caught:
             publish_study(strong, PLAN, asked, ledger, "study", request="r")
     assert caught.value.__context__ is None
@@ -383,49 +385,81 @@ def test_the_noise_has_the_stated_scale(tmp_path):
     with wi.Ledger(tmp_path / "many.db") as opened:
         for number in range(12):
             opened.register(f"s{number}:genotype", plan, study_registration(study, "genotype"))
-            made = publish_study(study, plan, Question(40, "genotype"), opened, f"s{number}")
-            gaps.append((made.numbers - exact[made.places]).ravel())
+            asked = Question(40, "genotype", share="1/2")
+            made = publish_study(study, plan, asked, opened, f"s{number}")
+            gaps.append((made.numbers - exact[made.places]).T.ravel())
     gaps = np.abs(np.concatenate(gaps))
-    # (2N/(N − 4 imputed) + 2/256) copies × 40 SNPs / (4 / 2)
-    assert math.isclose(made.estimate.scale, 20 * (200 / 96 + 2 / 256))
-    assert stats.kstest(gaps, stats.expon(scale=made.estimate.scale).cdf).pvalue > 1e-4
-    assert stats.kstest(gaps, stats.expon(scale=30).cdf).pvalue < 1e-6
+    cube = made.estimate.published_noise
+    assert (cube.scale, cube.dimensions) == (1, 40), "2 copies / (4 / 2)"
+    # Of a vector of 40, which share a radius, one.
+    assert stats.kstest(gaps[::40], lambda x: 1 - cube.continuous_tail(x)).pvalue > 1e-4
+    assert stats.kstest(gaps[::40], lambda x: 1 - cube.continuous_tail(x / 4)).pvalue < 1e-4
 
 
-def noisy_copies(rng, people: int, p, scale: float):
-    noise = [rng.geometric(-math.expm1(-1 / scale), len(p)) for _ in range(2)]
-    return rng.binomial(2 * people, p) + noise[0] - noise[1]
+def noisy_counts(rng, sizes: tuple[int, int], p, cube, pooled: bool):
+    """Copies of A1 among cases and controls by frequencies, with the continuous noise of a release,
+    one cube for each SNP."""
+    counts = [rng.binomial(2 * size, each) for size, each in zip(sizes, p, strict=True)]
+    radius = float(cube.scale) * rng.gamma(cube.dimensions + 1, size=(2, len(counts[0])))
+    v, w = radius * rng.uniform(-1, 1, radius.shape)
+    return counts[0] + v, counts[1] + (-v if pooled else w)
 
 
-def test_p_values_have_the_noise_in_them():
+@pytest.mark.parametrize("pooled", [False, True])
+@pytest.mark.parametrize("dimensions", [1, 6])
+def test_p_values_have_the_noise_in_them(pooled, dimensions):
     """Uniform under the null with the noise, and far from it if the noise is left out."""
     rng = np.random.default_rng(1)
-    cases, controls, scale = 800, 1200, 40.0
-    p = rng.uniform(0.2, 0.5, 20_000)
-    x, y = (noisy_copies(rng, people, p, scale) for people in (cases, controls))
-    right = association.estimate_association(x, y, cases, controls, scale)
-    wrong = association.estimate_association(x, y, cases, controls, 0)
-    assert stats.kstest(right.p, "uniform").statistic < 0.02
-    assert (right.p < 1e-3).mean() < 2e-3
-    assert (wrong.p < 1e-3).mean() > 0.05
-    assert np.allclose(stats.chi2.sf(right.chi2, 1), right.p, rtol=1e-6)
+    sizes, cube = (800, 1200), noise.CubeNoise(Fraction(40, dimensions), dimensions)
+    p = rng.uniform(0.2, 0.5, 3_000)
+    x, y = noisy_counts(rng, sizes, (p, p), cube, pooled)
+    right = association.estimate_association(x, y, *sizes, cube, pooled=pooled)
+    wrong = association.estimate_association(x, y, *sizes)
+    assert stats.kstest(right.p, "uniform").statistic < 0.035
+    assert (right.p < 1e-3).mean() < 4e-3
+    assert (wrong.p < 1e-3).mean() > 0.02
+    np.testing.assert_allclose(stats.chi2.sf(right.chi2, 1), right.p, rtol=1e-6)
 
 
-def test_odds_ratios_are_covered():
+def integrated_tail(cube, sigma: float, t: float) -> float:
+    """P(|Z + V| ≥ t) by quadrature over the density of |V|."""
+    from scipy.integrate import quad
+
+    def weighted(v: float) -> float:
+        density = float(cube.continuous_tail(v - 1e-4) - cube.continuous_tail(v + 1e-4)) / 2e-4
+        return density * (stats.norm.sf(t - v, scale=sigma) + stats.norm.sf(t + v, scale=sigma))
+
+    ends = sorted({1e-4, 4.0, t, t + 30, 300.0})
+    return sum(quad(weighted, a, b, limit=300)[0] for a, b in pairwise(ends))
+
+
+def test_tails_of_sampling_and_noise_together():
+    """Far out too, and where sampling or the noise is small."""
+    for dimensions, sigma in ((1, 1.0), (3, 0.02), (3, 30.0), (1, 1e4)):
+        cube = noise.CubeNoise(Fraction(2), dimensions)
+        for t in (0.5, 8.0, 60.0):
+            found = association.two_sided(np.array([t]), np.array([sigma]), cube, [1.0])[0]
+            wanted = integrated_tail(cube, sigma, t)
+            assert math.isclose(found, wanted, rel_tol=5e-3), (dimensions, sigma, t)
+
+
+@pytest.mark.parametrize("pooled", [False, True])
+def test_odds_ratios_are_covered(pooled):
     rng = np.random.default_rng(2)
-    people, scale, truth = 2000, 30.0, 1.4
-    p = rng.uniform(0.2, 0.5, 4000)
+    people, truth, cube = 2000, 1.4, noise.CubeNoise(Fraction(12), 4)
+    p = rng.uniform(0.2, 0.5, 2500)
     odds = truth * p / (1 - p)
-    x, y = (noisy_copies(rng, people, each, scale) for each in (odds / (1 + odds), p))
-    for noise_scale, low, high in ((scale, 0.935, 0.965), (0.0, 0.5, 0.93)):
-        lower, upper = association.estimate_association(x, y, people, people, noise_scale).interval
+    x, y = noisy_counts(rng, (people, people), (odds / (1 + odds), p), cube, pooled)
+    for made, low, high in ((cube, 0.935, 0.97), (None, 0.5, 0.93)):
+        found = association.estimate_association(x, y, people, people, made, pooled=pooled)
+        lower, upper = found.interval
         assert low < ((lower < truth) & (truth < upper)).mean() < high
 
 
 def test_without_noise_it_is_plinks():
     study = gwas.Simulation(300, 500, 200, 5, seed=3).study()
     x, y = allele_counts(study.counts)
-    found = association.estimate_association(x, y, 300, 500, 0.0)
+    found = association.estimate_association(x, y, 300, 500)
     chi2 = gwas.allelic_chi2(study.counts)
     np.testing.assert_allclose(found.chi2, chi2, rtol=1e-6)
     np.testing.assert_allclose(found.p, gwas.p_values(chi2), rtol=1e-6)
@@ -438,17 +472,21 @@ def test_noisy_chi2_tails():
         draws = rng.chisquare(1, 200_000) + rng.laplace(0, scale, 200_000)
         at = np.quantile(draws, [0.1, 0.5, 0.9, 0.99])
         np.testing.assert_allclose(
-            association.noisy_chi2_p(at, scale), [0.9, 0.5, 0.1, 0.01], atol=4e-3
+            association.noisy_chi2_p(at, noise.CubeNoise(Fraction(scale), 1)),
+            [0.9, 0.5, 0.1, 0.01],
+            atol=4e-3,
         )
 
 
 def test_released_numbers_may_leave_their_range():
     found = association.estimate_association(
-        np.array([-500, 99_999]), np.array([-3, 2]), 10, 10, 50.0
+        np.array([-500, 99_999]), np.array([3, 2]), 10, 10, noise.CubeNoise(Fraction(50), 1)
     )
     assert found.f_a.tolist() == [0, 1] and np.isfinite(found.odds_ratio).all()
     assert np.isinf(found.se).all() and found.interval[0].tolist() == [0, 0]
     assert ((found.p >= 0) & (found.p <= 1)).all() and np.isfinite(found.chi2).all()
+    flat = association.estimate_association(np.array([0, 20]), np.array([-3, 20]), 10, 10)
+    assert np.isnan([flat.chi2, flat.p, flat.odds_ratio]).all(), "NA, as in PLINK"
 
 
 @pytest.fixture(scope="module")
@@ -511,7 +549,7 @@ def test_the_experiment_shows_gain_and_price():
         assert found[relation, "bounded"] > found[relation, "plain"] + 0.05
     assert found["genotype", "plain"] > found["label-swap", "plain"]
     assert seen[-1] == (6, 6)
-    assert Question(3, "genotype").threshold == 4
+    assert Question(3, "genotype").threshold is None
     genome_wide = recovered(simulation.Experiment(**shape, threshold=Fraction("29.7168")))
     assert found["genotype", "bounded"] > genome_wide["genotype", "bounded"] + 0.05
 

@@ -104,6 +104,11 @@ def ask(page: Page, kind: str = "count") -> None:
     page.get_by_role("button", name="Add").click()
 
 
+def unfold(page: Page, question: int) -> None:
+    """Open a question that is folded."""
+    page.locator(".query > details > summary").nth(question).click()
+
+
 def release(page: Page, *, look: bool = False) -> None:
     """Release what is asked: skip the look at the rows or not, and say yes."""
     go_to(page, "release")

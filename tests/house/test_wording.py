@@ -64,9 +64,9 @@ COMMANDS = {
         "there is nothing to audit; name module:function, file.py:function or a channel file, or a "
         "plan by --against"
     ),
-    "gwas count kg.pgen": (
-        "kg.pgen is a PLINK 2 file, which is not read here; make a .bed of it with `plink2 --pfile "
-        "kg --make-bed --out kg`"
+    "gwas count kg.bgen": (
+        "kg.bgen is a BGEN file, which is not read here; make a .bed of it with `plink2 --bgen "
+        "kg.bgen ref-first --sample kg.sample --make-bed --out kg`"
     ),
 }
 

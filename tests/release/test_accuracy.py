@@ -21,7 +21,7 @@ from whosin.ledger import encoding
 from whosin.marginals.estimation import estimate_table
 from whosin.release.accuracy import list_contained, list_meaningless, plan_widths, suggest_changes
 from whosin.release.budget_allocation import estimate_batch_cost, needed_share
-from whosin.release.cost import CostEstimate, SelectionNoise, Share, is_too_noisy
+from whosin.release.cost import NOISY_LEVEL, CostEstimate, SelectionNoise, Share, is_too_noisy
 from whosin.release.queries.base import Query
 from whosin.release.queries.quantile import RankQuery
 from whosin.release.scenario import load_scenario
@@ -53,7 +53,7 @@ QUESTIONS: list[Query] = [
 ]
 
 
-def evenly(rows: int, people: int | None = None) -> release.Table:
+def evenly(rows: int, people: int | None = None, max_rows: int = 1) -> release.Table:
     """Values that are spread evenly over their declared ranges."""
     data = {
         "who": [f"p{index}" for index in range(rows)],
@@ -63,7 +63,8 @@ def evenly(rows: int, people: int | None = None) -> release.Table:
         "ward": ["ABCD"[index % 4] for index in range(rows)],
         "key": [f"k{index % 5}" for index in range(rows)],
     }
-    return release.Table(pa.table(data), "who", DOMAINS, name="evenly", people=people)
+    known = {"people": people, "max_rows_per_group": max_rows}
+    return release.Table(pa.table(data), "who", DOMAINS, name="evenly", **known)  # type: ignore[arg-type]
 
 
 def estimate(query: Query, table: release.Table, plan: wi.Plan = LAPLACE) -> CostEstimate:
@@ -244,6 +245,28 @@ def test_groups_that_cannot_all_be_readable_are_counted() -> None:
     assert found.noisy_groups == 8 - 40 // found.readable_from > 0
     assert estimate(many, evenly(10, people=10**6)).noisy_groups == 0
     assert estimate(many, evenly(10)).noisy_groups is None
+
+
+def test_people_with_several_rows_make_larger_groups() -> None:
+    """With a public number of people a group has one row of each at the least, and at most all that
+    count: what says nothing at both ends is stopped, and nothing else."""
+    found = estimate(release.Mean(column="age"), evenly(10, people=60, max_rows=8))
+    assert [each.rows for each in found.expected] == [60, 480]
+    assert [each.fills for each in found.expected] == [True, False]
+    assert list_meaningless([found]) == []
+    one = estimate(release.Mean(column="age"), evenly(10, people=60))
+    assert [each.rows for each in one.expected] == [60]
+
+
+def test_a_synthetic_table_is_readable_by_the_same_rule() -> None:
+    table = evenly(10)
+    query = release.Synthetic(columns=["sex", "ward"], path="x.parquet", method="marginals")
+    found = estimate(query, table)
+    assert found.readable_from is not None
+    for part, marked in ((1, False), (0.9, True)):
+        said = query.expected_error(table, found.details, round(found.readable_from * part))
+        assert said is not None and said.error is not None
+        assert said.noisy is marked is (said.error > NOISY_LEVEL)
 
 
 def test_answers_that_would_fill_the_range_are_named() -> None:

@@ -157,3 +157,13 @@ def test_numbers_have_the_digits_that_the_noise_leaves(released):
     assert decimals <= max(0, 1 - math.floor(math.log10(width / 2)))
     counts = answer_table(release[0])
     assert all("." not in plain_words(row[1]) for row in counts.rows)
+
+
+def test_a_question_without_a_name_says_what_it_is_about():
+    named = {"query": "mean", "column": "wage", "by": ["sex", "ward"]}
+    assert summary.name_question("mean", named) == "mean of wage by sex, ward"
+    assert summary.name_question("wages", named) == "wages"
+    assert summary.name_question("marginals", {"query": "marginals", "columns": ["sex"]}) == (
+        "marginals by sex"
+    )
+    assert summary.name_question("count", {"query": "count", "by": []}) == "count"

@@ -32,6 +32,7 @@ from web_page import (
     release,
     saved,
     shoot,
+    unfold,
 )
 from web_server import ONE, program, run_script, served
 from whosin.app.web.access import add_user
@@ -59,13 +60,15 @@ def test_the_whole_round(hospital, opened, serving, album, tmp_path):
     drawn = re.compile("30% sure becomes at most 60%")
     expect(needs.locator("svg").first).to_have_attribute("aria-label", drawn)
     expect(needs.locator("svg").nth(1)).to_have_attribute("aria-label", re.compile("accuses 1%"))
-    expect(needs.locator(".people svg")).to_have_attribute("aria-label", re.compile("10 dark"))
+    expect(page.locator("#needs-card .people svg")).to_have_attribute(
+        "aria-label", re.compile("10 dark")
+    )
     page.locator('[name="target"][value="gamma"]').check()
     expect(needs).to_contain_text("1.07 × less")
     page.locator('[name="target"][value="posterior"]').check()
     page.get_by_label("Yes, the exact number").check()
     expect(needs).to_contain_text("between replace neighbours")
-    page.get_by_label("No", exact=True).check()
+    page.locator('[name="size"][value="no"]').check()
 
     choose(page, "hospital.parquet", "patient")
     page.get_by_label("Rows of a person that count").fill("3")
@@ -79,6 +82,8 @@ def test_the_whole_round(hospital, opened, serving, album, tmp_path):
     second.get_by_label("ward").check()
     ask(page, "mean")
     expect(page.locator("#cost-2")).to_contain_text("Costs ε")
+    expect(page.locator("#estimate-1")).to_contain_text("Readable from")
+    expect(page.locator("#estimate-2")).to_contain_text("By the rows in a group: 100 →")
     expect(page.locator("#total")).to_contain_text("is new to the ledger")
     go_to(page, "release")
     page.get_by_label("A title for the report").fill("Visits of 2025")
@@ -93,6 +98,7 @@ def test_the_whole_round(hospital, opened, serving, album, tmp_path):
     report = saved(page, "HTML report", tmp_path).read_text(encoding="utf-8")
     assert "visits by ward" in report and "<script" not in report
     csv = saved(page, "Download visits by ward as CSV", tmp_path).read_text(encoding="utf-8")
+    results.get_by_text("Numbers, and what counts").click()
     shown = [
         re.sub(r"[^\d-]", "", cell)
         for cell in results.locator("tbody tr td:nth-child(2)").all_inner_texts()
@@ -142,6 +148,7 @@ def test_a_profile_is_edited_as_a_curve(hospital, opened, serving, album, tmp_pa
     expect(points.nth(2)).to_be_focused()
     expect(needs).to_contain_text("70.0% from 50.0%")
     expect(points.nth(2)).to_be_focused()  # also once the plan's own curve is there
+    page.locator("svg.profile").evaluate("(drawing) => drawing.scrollIntoView({block: 'center'})")
     box, place = page.locator("svg.profile").bounding_box(), points.nth(1).bounding_box()
     assert box is not None and place is not None
     page.mouse.move(place["x"] + place["width"] / 2, place["y"] + place["height"] / 2)
@@ -446,7 +453,7 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     page.get_by_label("Yes, such as families").check()
     page.locator("#group-size").fill("0")
     expect(message("adversary.linked")).to_contain_text("at least 1")
-    page.get_by_label("No, each on their own").check()
+    page.locator('[name="linked"][value="no"]').check()
     page.get_by_label("Only about a few people").check()
     page.locator("#known").fill("some")
     expect(message("adversary.known")).to_contain_text("whole number")
@@ -464,6 +471,8 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
 
     load(page)
     go_to(page, "questions")
+    expect(page.locator("#short-2")).to_contain_text("where age >= 40")  # it is folded
+    unfold(page, 2)
     page.locator("#query-2-where").fill("agee >= 40")
     expect(message("queries.2.where")).to_contain_text("did you mean 'age'")
     page.locator("#query-2-where").fill("age >= 40")
@@ -690,6 +699,7 @@ def test_answers_say_years_and_other_values_as_everywhere(hospital, opened, serv
     answers = page.locator("#answers")
     expect(answers).to_contain_text('values of year that were not declared are in "other"')
     expect(answers).to_contain_text('values of kind that were not declared are in "other_"')
+    answers.get_by_text("Numbers, and what counts").click()
     cells = answers.locator("tbody tr td:nth-child(-n+2)").all_inner_texts()
     labels = [
         (year, kind) for year in ("2024", "2025", "other") for kind in ("other", "x", "other_")
@@ -835,6 +845,7 @@ def test_an_unfinished_question_is_not_in_the_cost(hospital, opened, serving, al
     expect(page.locator("#total")).not_to_contain_text("not finished")
     expect(page.locator("#go")).to_be_enabled()
     ask(page, "top")
+    unfold(page, 0)
     page.get_by_label("question 1", exact=True).get_by_label("Only rows where").fill("agee > 3")
     expect(page.locator('[data-error="queries.0.where"]')).to_contain_text("did you mean 'age'")
     expect(page.locator("#cost-2")).to_contain_text("Not finished")

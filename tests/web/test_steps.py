@@ -5,9 +5,11 @@ whose budget it is, stored answers; and what axe says of every view.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -16,6 +18,7 @@ from web_page import ask, choose, declare_values, edit, go_to, load, release, sa
 from web_server import SCENARIO, problem, program, served
 from whosin.app.web.access import Settings, add_user
 from whosin.ledger import Ledger
+from whosin.report.evidence import PACK_FILES
 
 expect.set_options(timeout=120_000)  # a busy machine is no reason to fail
 WARDS = "surgery, medicine, maternity, children"
@@ -249,6 +252,9 @@ def test_whose_budget_it_is(
     page.locator('[name="whose"][value="continues"]').check()
     expect(page.locator("#go-hint")).to_contain_text("The ledger would refuse this")  # all is spent
     page.locator('[name="whose"][value="new"]').check()
+    expect(page.locator("#together")).to_contain_text(
+        "the answers after this release allow ε = 0.8"
+    )
     release(page)
     expect(page.locator("#answers .answer")).to_have_count(1)
     with Ledger(hospital.ledger) as ledger:
@@ -256,6 +262,11 @@ def test_whose_budget_it_is(
         assert said is not None and list(said.registration.apart_from) == ["hospital"]
     page.get_by_role("link", name="Ledger").click()
     expect(page.get_by_label("february", exact=True)).to_contain_text("nobody is in hospital too")
+    together = page.get_by_label("What these datasets allow together")
+    expect(together).to_contain_text("february and hospital have the same privacy unit")
+    together.get_by_role("button", name="% sure").last.click()
+    expect(page.locator("#glossary")).to_contain_text("The largest belief")
+    page.keyboard.press("Escape")
     with program(url) as client:  # the same by programs
         march = SCENARIO | {"table": SCENARIO["table"] | {"source": "march.parquet"}}
         asked = march | {"queries": [{"kind": "count"}], "budget": {"share": "1/100"}}
@@ -304,7 +315,7 @@ def test_the_same_again_shows_the_stored_answers(
     hospital: Settings, opened: Opened, serving: Serving, album: Path | None
 ) -> None:
     url = serving(hospital)
-    page = opened(url)
+    page = opened(url, quiet=False)  # a pack is refused on purpose
     load(page)
     go_to(page, "price")
     page.locator("#budget summary").click()
@@ -314,6 +325,7 @@ def test_the_same_again_shows_the_stored_answers(
     answers = page.locator("#answers")
     expect(answers.locator(".answer")).to_have_count(4)
     shown = answers.inner_text()
+    keep_papers(page, hospital.folder)
     page.reload()  # answers are not kept, the form is
     expect(page.locator("#step-report")).to_be_visible()
     expect(page.locator("#results")).to_be_hidden()
@@ -335,6 +347,9 @@ def test_the_same_again_shows_the_stored_answers(
     paid.nth(1).get_by_role("button").click()
     stored = page.locator("#stored")
     expect(stored.locator(".answer")).to_have_count(4)
+    expect(stored.get_by_role("link", name="Officer")).to_have_attribute(
+        "href", re.compile("reader=officer")
+    )
     assert stored.locator(".single").first.inner_text() in shown
     with page.expect_download() as waiting:
         stored.get_by_role("link", name="HTML report").click()
@@ -342,6 +357,27 @@ def test_the_same_again_shows_the_stored_answers(
     shoot(page, album, "opened-from-the-ledger")
     with Ledger(hospital.ledger) as ledger:
         assert ledger.budget_state("hospital").debits == 8
+
+
+def keep_papers(page: Page, folder: Path) -> None:
+    """The officer's two pages, and a pack of evidence once it is known who answers for it."""
+    pages = saved(page, "Officer’s two pages", folder).read_text(encoding="utf-8")
+    whole = saved(page, "HTML report", folder).read_text(encoding="utf-8")
+    assert "singling out" in pages and len(pages) < len(whole)
+    page.get_by_role("button", name="Evidence pack").click()
+    missing = page.locator('[data-error="download"]')
+    expect(missing).to_contain_text("“Who publishes”")
+    go_to(page, "release")
+    page.locator("#about-field > summary").click()
+    for key in ("controller", "contact", "period", "decided_by", "reasons"):
+        page.locator(f"#about-{key}").fill(f"said of {key}")
+    go_to(page, "report")
+    with ZipFile(saved(page, "Evidence pack", folder)) as pack:
+        assert set(pack.namelist()) == set(PACK_FILES)
+        found = json.loads(pack.read("evidence.json"))
+    assert found["about"]["reasons"] == "said of reasons"
+    assert found["ledger"]["debits"] == 4
+    expect(missing).to_be_empty()
 
 
 def test_an_analyst_gets_nothing_from_rows(
@@ -431,6 +467,32 @@ def test_a_data_dictionary_fills_in(
     expect(page.locator("#columns")).to_contain_text("surgery, medicine")
     edit(page, "age")
     expect(page.get_by_label("upper end of age")).to_have_value("120")
+    see_what_makes_it_better(page)
+
+
+def see_what_makes_it_better(page: Page) -> None:
+    """Suggestions change the form, and an answer that would say nothing stops the release."""
+    for kind in ("count", "histogram"):
+        ask(page, kind)
+    page.locator("#query-1-column").select_option("ward")
+    better = page.locator("#better")
+    expect(better).to_contain_text("is inside “How many people · ward”")
+    go_to(page, "price")
+    better.get_by_role("button", name="inside").click()
+    expect(better).to_be_empty()
+    expect(page.locator(".query")).to_have_count(1)
+    ask(page, "mean")
+    page.locator("#query-1-column").select_option("age")
+    expect(page.locator("#estimate-1")).to_contain_text("By the rows in a group")
+    go_to(page, "people")
+    page.get_by_label("How many people are in it").fill("12")
+    expect(page.locator("#estimate-1")).to_contain_text("this answer would say nothing")
+    expect(page.locator("#estimate-0")).to_contain_text("At least 2 of the 2 groups are smaller")
+    go_to(page, "release")
+    expect(page.locator("#empty")).to_contain_text("whole declared range")
+    expect(page.locator("#go")).to_be_disabled()
+    page.get_by_label("Release them all the same").check()
+    expect(page.locator("#go")).to_be_enabled()
 
 
 @pytest.mark.parametrize(("size", "theme"), [("desktop", "light"), ("phone", "dark")])
@@ -458,6 +520,11 @@ def test_axe_reports_nothing(
     for step in ("data", "people", "promise", "questions", "price", "release", "report"):
         go_to(page, step)
         check(step)
+        height = page.evaluate("() => document.documentElement.scrollHeight")
+        assert size == "phone" or height < 1.2 * 860, f"{step} fits about a screen"
+    go_to(page, "release")
+    page.locator("#about-field > summary").click()
+    check("about")
     edit(page, "ward")
     page.get_by_label("Choose age").check()
     page.get_by_role("button", name="Give all the same domain").click()

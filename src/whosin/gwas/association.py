@@ -6,10 +6,11 @@ through a release.
 
 *Estimates* follow from released allele counts and public sizes alone, so they cost nothing (T13).
 Odds ratios and p-values are never noised themselves: their sensitivity is unbounded or unknown.
-Noise of scale s on the counts moves the difference of frequencies by Laplace errors of scales
-s/(2R) and s/(2S), on top of the sampling error. P is the probability that the sum of all three is
-at least as large as the difference seen, in either direction, if the allele is as frequent among
-cases as among controls; CHISQ is the χ² with that P. Both are PLINK's when s = 0.
+Noise v on the copies among cases and w on those among controls moves the difference of frequencies
+by v/(2R) − w/(2S), on top of the sampling error; where the pooled count is published exactly
+(labels are secret, genomes are not) w = −v. P is the probability that the sum of both is at least
+as large as the difference seen, in either direction, if the allele is as frequent among cases as
+among controls; CHISQ is the χ² with that P. Both are PLINK's where there is no noise.
 
 *Sensitivities*: how far one person, or one exchange of labels, moves a statistic. Exact rationals,
 for groups of two people and more. Relations: "genotype", one participant has another genotype (or
@@ -21,22 +22,21 @@ no genotype is absent and is too small (E6).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
 import numpy as np
 
 from whosin.errors import UnknownName, invalid_value
-from whosin.exact import Array, Rational, exact_fraction
+from whosin.exact import Array, Rational
 from whosin.gwas.people import (
-    COPY_STEP,
     MIN_GROUP_SIZE,
     allele_counts,
     group_sizes,
-    most_imputed,
     read_counts,
 )
-from whosin.noise import LaplaceNoise
+from whosin.noise import CubeNoise
 from whosin.validation import read_whole
 
 
@@ -104,11 +104,6 @@ def _safe_ratio(top: Array, below: Array) -> Array:
 NORMAL_95 = 1.959963984540054
 
 
-def bound_noise(scale: float) -> float:
-    """95% of Laplace noise of this scale is within ± this."""
-    return LaplaceNoise(exact_fraction(scale)).continuous_quantile(0.95)
-
-
 @dataclass(frozen=True, eq=False)
 class Association:
     """Estimates for each SNP.
@@ -138,71 +133,117 @@ class Association:
 
 
 def estimate_association(
-    x: Array, y: Array, cases: int, controls: int, scale: float
+    x: Array,
+    y: Array,
+    cases: int,
+    controls: int,
+    noise: CubeNoise | None = None,
+    *,
+    pooled: bool = False,
+    inflation: Array | float = 1.0,
 ) -> Association:
-    """Estimates from noisy copies of A1 among cases (x) and controls (y), noise of that scale."""
+    """Estimates from copies of A1 among cases (x) and controls (y).
+
+    Args:
+        noise: on x, and as much on y by itself; in copies.
+        pooled: x + y is exact instead, and y has the noise of x.
+        inflation: how many times larger the sampling variance is than that of two independent
+            copies a person (`Study.variance_factors`).
+    """
     from scipy.special import chdtri
 
     alleles, others = 2 * cases, 2 * controls
     x_cut, y_cut = np.clip(x, 0, alleles).astype(float), np.clip(y, 0, others).astype(float)
     f_a, f_u = x_cut / alleles, y_cut / others
-    pooled = np.clip((x_cut + y_cut) / (alleles + others), 0.5 / (alleles + others), None)
-    pooled = np.minimum(pooled, 1 - 0.5 / (alleles + others))
-    deviation = np.sqrt(pooled * (1 - pooled) * (1 / alleles + 1 / others))
+    share = np.clip((x_cut + y_cut) / (alleles + others), 0.5 / (alleles + others), None)
+    share = np.minimum(share, 1 - 0.5 / (alleles + others))
+    deviation = np.sqrt(inflation * share * (1 - share) * (1 / alleles + 1 / others))
     difference = np.abs(np.asarray(x) / alleles - np.asarray(y) / others)
-    p = two_sided(difference, deviation, scale / alleles, scale / others)
+    factors = [1 / alleles + 1 / others] if pooled else [1 / alleles, 1 / others]
+    p = two_sided(difference, deviation, noise, factors if noise else [])
     cells = [x_cut + 0.5, alleles - x_cut + 0.5, y_cut + 0.5, others - y_cut + 0.5]
     a, b, c, d = (1 / cell for cell in cells)
-    noise = LaplaceNoise(exact_fraction(scale)).variance
-    variance = a + b + c + d + noise * ((a + b) ** 2 + (c + d) ** 2)
+    spread = noise.variance if noise else 0.0
+    # The derivatives of the logarithm by the noise: on x alone, or also as much less on y.
+    slopes = (a + b + c + d) ** 2 if pooled else (a + b) ** 2 + (c + d) ** 2
+    variance = inflation * (a + b + c + d) + spread * slopes
     # Noise that is larger than a cell leaves the odds ratio open: the expansion would not hold.
-    variance[np.min(cells, axis=0) < math.sqrt(noise)] = np.inf
-    within = np.full(len(f_a), bound_noise(scale))
+    variance[np.min(cells, axis=0) < math.sqrt(spread)] = np.inf
+    within = np.full(len(f_a), noise.continuous_quantile(0.95) if noise else 0.0)
     chi2, odds = chdtri(1, np.maximum(p, 1e-300)), cells[0] * cells[3] / (cells[1] * cells[2])
+    # As in PLINK there is nothing to test where nothing varies.
+    (flat,) = np.nonzero((x_cut + y_cut <= 0) | (x_cut + y_cut >= alleles + others))
+    for column in (chi2, p, odds):
+        column[flat] = np.nan
     noise_a, noise_u = within / alleles, within / others
     return Association(f_a, f_u, noise_a, noise_u, chi2, p, odds, np.sqrt(variance))
 
 
-def two_sided(t: Array, sigma: Array, first: float, second: float) -> Array:
-    """P(|Z + L₁ + L₂| ≥ t) for normal Z and Laplace L₁, L₂ of these scales.
+CELLS_PER_DEVIATION = 16
+CHUNK_TAILS = 256
+NEGLIGIBLE_TAIL = 1e-40
 
-    The density of L₁ + L₂ is (b₁² f(b₁) − b₂² f(b₂)) / (b₁² − b₂²); equal scales are moved apart.
+
+def two_sided(t: Array, sigma: Array, noise: CubeNoise | None, factors: Sequence[float]) -> Array:
+    """P(|Z + Σ f_i V_i| ≥ t) for normal Z of deviation σ and independent V_i, one count's noise
+    each, to about 1e-3 of itself.
+
+    The noise is cut into cells of equal width with exact masses, which are convolved; over a cell
+    it counts as uniform, so that a small σ does no harm.
     """
     from scipy.special import erfc
 
-    if first <= 0 or second <= 0:
+    if noise is None or not factors:
         return np.asarray(erfc(t / sigma / math.sqrt(2)))
-    if abs(first - second) < 1e-3 * first:
-        second = first * (1 + 1e-3)
-    weight = first**2 / (first**2 - second**2)
-    mixed = weight * _upper_tail(t, sigma, first) + (1 - weight) * _upper_tail(t, sigma, second)
-    return np.clip(2 * mixed, 0.0, 1.0)
+    width = max(factors) * math.sqrt(noise.variance) / CELLS_PER_DEVIATION
+    width = max(width, 1e-4 * float(np.min(sigma)))
+    masses = np.ones(1)
+    for factor in factors:
+        masses = np.convolve(masses, _cell_masses(noise, width / factor))
+    (kept,) = np.nonzero(masses > 0)
+    centres = (kept - len(masses) // 2) * width
+    found = np.empty(len(t))
+    for first in range(0, len(found), CHUNK_TAILS):
+        part = slice(first, first + CHUNK_TAILS)
+        z = (np.asarray(t)[part, None] - centres) / sigma[part, None]
+        half = width / 2 / sigma[part, None]
+        upper = (_tail_integral(z - half) - _tail_integral(z + half)) / (2 * half)
+        found[part] = 2 * upper @ masses[kept]
+    return np.clip(found, 0.0, 1.0)
 
 
-def _upper_tail(t: Array, sigma: Array, b: float) -> Array:
-    """P(Z + L ≥ t): Φ̄(t/σ) + ½ e^(σ²/2b²) (e^(−t/b) Φ(t/σ − σ/b) − e^(t/b) Φ̄(t/σ + σ/b))."""
-    from scipy.special import log_ndtr, ndtr
+def _cell_masses(noise: CubeNoise, width: float) -> Array:
+    """The masses of cells of a width, the middle one around 0, up to where nothing is left."""
+    reach = 4
+    while noise.continuous_tail((reach + 0.5) * width) > NEGLIGIBLE_TAIL:
+        reach *= 2
+    tails = noise.continuous_tail((np.arange(reach + 2) - 0.5) * width)
+    side = -np.diff(tails[1:]) / 2
+    return np.concatenate([side[::-1], [1 - tails[1]], side])
 
-    z, ratio = t / sigma, sigma / b
-    half = ratio * ratio / 2
-    rise = np.exp(half - t / b + log_ndtr(z - ratio))
-    fall = np.exp(half + t / b + log_ndtr(-z - ratio))
-    return np.asarray(ndtr(-z) + (rise - fall) / 2)
+
+def _tail_integral(z: Array) -> Array:
+    """∫ Φ̄ from z on: φ(z) − z Φ̄(z)."""
+    from scipy.special import ndtr
+
+    return np.asarray(np.exp(-z * z / 2) / math.sqrt(2 * math.pi) - z * ndtr(-z))
 
 
-def noisy_chi2_p(chi2: Array, scale: float) -> Array:
-    """P(U + L ≥ χ²) for U of the χ² distribution with one degree and Laplace noise of that scale:
+def noisy_chi2_p(chi2: Array, noise: CubeNoise) -> Array:
+    """P(U + V ≥ χ²) for U of the χ² distribution with one degree and noise V on it:
     E SF(χ² − Z²) over a standard normal Z."""
-    z = np.linspace(0, 40, 40_001)
+    z = np.linspace(0, 12, 1_201)
     weights = np.exp(-z * z / 2) * math.sqrt(2 / math.pi) * (z[1] - z[0])
     weights[[0, -1]] /= 2
-    distance = (np.asarray(chi2)[:, None] - z * z) / scale
-    far, near = np.exp(-np.maximum(distance, 0)) / 2, np.exp(np.minimum(distance, 0)) / 2
-    tails = np.where(distance > 0, far, 1 - near)
-    return np.asarray(np.clip(tails @ weights, 0.0, 1.0))
+    distance = np.asarray(chi2)[:, None] - z * z
+    half = noise.continuous_tail(distance) / 2
+    return np.asarray(np.clip(np.where(distance > 0, half, 1 - half) @ weights, 0.0, 1.0))
 
 
 STUDY_RELATIONS = ("genotype", "label-swap")
+LINEAR_RELATIONS = ("stratum-swap", "label")
+"""Relations that only linear scores have: labels are exchanged inside a public stratum, or one
+label changes and the number of cases with it."""
 STATISTIC_NAMES = (
     *("allelic-chi2", "genotypic-chi2", "case-frequency", "allele-counts", "distance-score"),
 )
@@ -235,26 +276,21 @@ def sensitivity(
     return Rational(snps * _snp_sensitivity(statistic, cases, controls, relation == "label-swap"))
 
 
-def imputed_sensitivity(
-    statistic: str, cases: int, controls: int, relation: str, snps: int = 1
-) -> Fraction:
-    """How far a neighbour moves statistics of imputed copies of A1 (`people.imputed_copies`).
+def imputed_sensitivity(statistic: str, cases: int, controls: int, relation: str) -> Fraction:
+    """How far a neighbour moves the imputed copies of A1 of one SNP (`people.imputed_copies`), each
+    of the two numbers, or the χ² of both.
 
     The derivatives of the allelic χ² by x and by y, copies among R cases and S controls, are at
     most N²/(RS), also between whole numbers: with m = x + y and q = (xS − yR) / (m(2N−m)), the one
     by x is 2N/(RS) · (2Sq − 2q²(N−m)), where −min(R/(2N−m), S/m) ≤ q ≤ min(S/(2N−m), R/m). The
     bracket is largest at the ends, 2NS²/(2N−m)² for m ≤ 2R and 2NR(m−R)/m² beyond: at most N/2. So
-    χ² moves by at most N²/(RS) for each copy by which x and y move together.
+    χ² moves by at most N²/(RS) for each copy by which x and y move together: 2 where a genotype
+    changes, 4 where labels are exchanged.
     """
-    people = cases + controls
-    if relation == "label-swap":
-        change = Fraction(4)
-    else:
-        imputed = most_imputed(cases) + most_imputed(controls)
-        change = Fraction(2 * people, people - imputed) + (2 * COPY_STEP if imputed else 0)
-    if statistic == "allelic-chi2":
-        change *= Fraction(people * people, cases * controls)
-    return snps * change
+    if statistic == "allele-counts":
+        return Fraction(2)
+    together = 2 if relation == "genotype" else 4  # "label" has no numbers
+    return together * Fraction((cases + controls) ** 2, cases * controls)
 
 
 def check_relation(relation: object) -> None:

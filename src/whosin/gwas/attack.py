@@ -22,9 +22,15 @@ from scipy.special import betaincinv
 from whosin.errors import InvalidInput, spell
 from whosin.exact import Array, exact_fraction, read_ranged
 from whosin.gwas.association import sensitivity
-from whosin.gwas.bed import MISSING_GENOTYPE, Bed
-from whosin.gwas.people import Progress, check_instance, check_progress, check_sequence
-from whosin.gwas.study import COUNT_TABLE_SUFFIXES, VARIANT_SUFFIXES, open_study
+from whosin.gwas.bed import MISSING_GENOTYPE
+from whosin.gwas.people import (
+    Progress,
+    StudyFilter,
+    check_instance,
+    check_progress,
+    check_sequence,
+)
+from whosin.gwas.study import COUNT_TABLE_SUFFIXES, VARIANT_SUFFIXES, GenotypeView, open_view
 from whosin.noise import LaplaceNoise
 from whosin.validation import read_path, read_whole
 
@@ -83,7 +89,7 @@ def share_interval(count: int, total: int, error: float = 0.05) -> tuple[float, 
 class GenotypePanel:
     """Whose genomes are tried: cases, outsiders; and the reference's frequencies."""
 
-    bed: Bed
+    bed: GenotypeView
     cases: Array
     outsiders: Array
     reference: Array
@@ -91,16 +97,21 @@ class GenotypePanel:
 
     @classmethod
     def of(
-        cls, path: str | Path, phenotypes: str | Path | None = None, seed: int = 1
+        cls,
+        path: str | Path,
+        phenotypes: str | Path | None = None,
+        seed: int = 1,
+        filters: StudyFilter | None = None,
     ) -> GenotypePanel:
         file = read_path(path, "study")
         if file.name.lower().endswith((*COUNT_TABLE_SUFFIXES, *VARIANT_SUFFIXES)):
-            message = f"{file.name} has no genotypes of single people, which the attack needs"
-            raise InvalidInput(
-                message, field="study", value=file.name, hint="give PLINK files (.bed, .bim, .fam)"
+            message = (
+                f"{file.name} is not read for the attack, which needs genotypes of single people"
             )
+            hint = "give PLINK files; `plink2 --vcf … --make-bed` makes them from a VCF file"
+            raise InvalidInput(message, field="study", value=file.name, hint=hint)
         read_whole(seed, "seed", 0)
-        bed, groups = open_study(path, phenotypes)
+        bed, groups = open_view(path, phenotypes, filters or StudyFilter())
         controls = np.random.default_rng([seed, 0]).permutation(np.flatnonzero(groups.controls))
         half, cases = len(controls) // 2, np.flatnonzero(groups.cases)
         return cls(bed, cases, controls[half:], controls[:half], len(controls))

@@ -36,18 +36,20 @@ BED_MAGIC = b"\x6c\x1b"
 SNP_MAJOR, PERSON_MAJOR = 1, 0
 HEADER_BYTES = 3
 PLINK_SUFFIXES = (".bed", ".bim", ".fam")
+STUDY_SUFFIXES = (*PLINK_SUFFIXES, ".pgen", ".pvar.zst", ".pvar", ".psam")
 MISSING_GENOTYPE = -1
 COPIES_BY_CODE = np.array([2, MISSING_GENOTYPE, 1, 0], dtype=np.int8)
 """Copies of A1, by the two bits of a genotype."""
 CODES_BY_COPIES = np.array([3, 2, 0, 1], dtype=np.uint8)
 """The two bits, by copies of A1; the last one is also index −1, missing."""
 OTHER_FORMATS = {
-    ".pgen": ("a PLINK 2 file", "plink2 --pfile {}"),
-    ".pvar": ("a PLINK 2 file", "plink2 --pfile {}"),
-    ".psam": ("a PLINK 2 file", "plink2 --pfile {}"),
     ".bgen": ("a BGEN file", "plink2 --bgen {0}.bgen ref-first --sample {0}.sample"),
     ".gen": ("an Oxford file", "plink2 --gen {0}.gen ref-first --sample {0}.sample"),
+    ".gen.gz": ("an Oxford file", "plink2 --gen {0}.gen.gz ref-first --sample {0}.sample"),
+    ".haps": ("a file of haplotypes", "plink2 --haps {0}.haps ref-first --sample {0}.sample"),
     ".ped": ("a PLINK text file", "plink1.9 --file {}"),
+    ".tped": ("a transposed PLINK text file", "plink1.9 --tfile {}"),
+    ".vcf.zst": ("a VCF file compressed by Zstandard", "plink2 --vcf {0}.vcf.zst"),
 }
 """Genotype files that are not read: what they are, and what reads them."""
 
@@ -82,9 +84,10 @@ class Bed:
 
 
 def study_prefix(path: str | Path) -> Path:
-    """`study` for `study`, `study.bed`, `study.bim` and `study.fam`."""
+    """`study` for `study`, `study.bed`, `study.bim`, `study.fam` and PLINK 2's endings."""
     file = read_path(path, "study")
-    return file.with_suffix("") if file.suffix in PLINK_SUFFIXES else file
+    ending = next((suffix for suffix in STUDY_SUFFIXES if file.name.endswith(suffix)), "")
+    return file.with_name(file.name.removesuffix(ending)) if file.name != ending else file
 
 
 def sibling_path(path: str | Path, suffix: str) -> Path:
@@ -97,16 +100,21 @@ def refuse_other_formats(study: str | Path) -> None:
     """Refuse genotype files of other programs by what they are, and say how to turn them into one
     that is read; also where a study is named without an ending and only such a file is there."""
     path = read_path(study, "study")
-    files = [path]
-    if path.suffix.lower() not in OTHER_FORMATS and not sibling_path(path, ".bed").exists():
-        files = [path.with_name(path.name + ending) for ending in OTHER_FORMATS]
-    for file in files:
-        if file.suffix.lower() in OTHER_FORMATS and (file == path or file.is_file()):
-            kind, command = OTHER_FORMATS[file.suffix.lower()]
-            stem = file.with_suffix("").name
-            message = f"{file.name} is {kind}, which is not read here"
-            hint = f"make a .bed of it with `{command.format(stem)} --make-bed --out {stem}`"
-            raise InvalidInput(message, field="study", value=file.name, hint=hint)
+    endings = [ending for ending in OTHER_FORMATS if path.name.lower().endswith(ending)]
+    if endings:
+        found = [path]
+    elif any(sibling_path(path, ending).exists() for ending in (".bed", ".pgen")):
+        return
+    else:
+        found = [path.with_name(path.name + ending) for ending in OTHER_FORMATS]
+        found = [file for file in found if file.is_file()]
+    for file in found[:1]:
+        ending = max((e for e in OTHER_FORMATS if file.name.lower().endswith(e)), key=len)
+        kind, command = OTHER_FORMATS[ending]
+        stem = file.name[: -len(ending)]
+        message = f"{file.name} is {kind}, which is not read here"
+        hint = f"make a .bed of it with `{command.format(stem)} --make-bed --out {stem}`"
+        raise InvalidInput(message, field="study", value=file.name, hint=hint)
 
 
 def study_files(path: str | Path) -> list[Path]:
@@ -182,11 +190,12 @@ MAX_WORDS = 1000
 @dataclass(frozen=True, eq=False)
 class Groups:
     """Who is a case and who is a control; nobody is both, and others are left out. `related` says
-    whether some of them belong to one family."""
+    whether some of them belong to one family, and `males` who is male, where the file says it."""
 
     cases: Array
     controls: Array
     related: bool = False
+    males: Array | None = None
 
     @property
     def people(self) -> int:

@@ -9,8 +9,11 @@ would be a quantitative trait, which is refused. PLINK also leaves out people of
 it is told `--allow-no-sex`; here they count, unless `leave_out_no_sex` is set. Messages never quote
 a person.
 
-SNPs are public, in the order of the file. Chromosomes X, Y and the mitochondrial one are haploid in
-some people, so their genotypes are not three classes; `autosomal` says which SNPs may be counted.
+SNPs are public, in the order of the file; lists of people, of SNPs and of allele frequencies that
+choose among them (`StudyFilter`) must be public too.
+
+On X outside its pseudo-autosomal regions a male has one copy: it counts as none or two, as in the
+file, and a heterozygous male as missing. Y and mitochondrial SNPs are left out.
 """
 
 from __future__ import annotations
@@ -25,8 +28,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from whosin.documents import MAX_STUDY_BYTES, read_text, read_words
-from whosin.errors import InvalidInput, invalid_value, spell
-from whosin.exact import Array
+from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
+from whosin.exact import Array, rational, read_ranged
 from whosin.gwas.bed import Groups
 from whosin.validation import read_path, read_whole
 
@@ -34,8 +37,6 @@ MAX_COUNT = 1 << 28
 """Groups beyond some hundred million people would not fit the arithmetic."""
 COPY_STEP = Fraction(1, 256)
 """The grid of numbers of copies: the mean of a missing genotype is no whole number."""
-IMPUTED_FRACTION_DIVISOR = 20
-"""One in so many genotypes of a group is imputed at most; see `imputed_copies`."""
 
 
 def read_counts(counts: object) -> Array:
@@ -82,38 +83,29 @@ def missing_genotypes(counts: Array, cases: int, controls: int) -> Array:
 
 
 def imputed_copies(counts: Array, cases: int, controls: int, relation: str) -> tuple[Array, Array]:
-    """Copies of A1 among all cases and all controls in units of `COPY_STEP`, where a missing
-    genotype has as many as people have on average at that SNP.
+    """Copies of A1 among all cases and all controls in units of `COPY_STEP`, missing genotypes
+    imputed. A neighbour moves each of the two numbers by at most 2.
 
-    *Label swaps* keep that mean g, so each missing genotype counts g, and an exchange moves each of
-    the two numbers by at most 2: floors of multiples of g differ by at most 2, as g does.
+    *Labels secret:* a missing genotype has as many copies as people have on average at that SNP.
+    That mean g stays when labels are exchanged, and so does the pooled number; floors of multiples
+    of g differ by at most 2, as g does.
 
-    *Genotype changes* move it: of R cases and S controls at most `most_imputed` = L_R and L_S are
-    imputed (the others count 0), with g = m / max(known people, N − L), L = L_R + L_S. One person
-    moves g by at most 2/(N−L), so the two numbers by at most 2 + L · 2/(N−L) = 2N/(N−L) together,
-    and by less than a unit more for each rounding.
+    *Genotypes secret:* the mean would move with every genotype, so a missing one has one copy,
+    whichever allele is counted. A genotype then moves one of the two numbers alone.
     """
     missing = missing_genotypes(counts, cases, controls)
     x, y = allele_counts(counts)
-    known = cases + controls - missing.sum(axis=1)
-    if relation == "genotype":
-        most = most_imputed(cases), most_imputed(controls)
-        missing = np.minimum(missing, most)
-        known = np.maximum(known, cases + controls - sum(most))
     units = COPY_STEP.denominator
-    mean = (x + y) * units
-    people = np.maximum(known, 1)
-    whole, part = mean // people, mean % people
-    first, second = (
-        copies * units + gone * whole + gone * part // people
-        for copies, gone in zip((x, y), missing.T, strict=True)
-    )
-    return first, second
+    if relation == "genotype":
+        return (x + missing[:, 0]) * units, (y + missing[:, 1]) * units
+    known = np.maximum(cases + controls - missing.sum(axis=1), 1)
+    whole, part = (x + y) * units // known, (x + y) * units % known
 
+    def imputed(gone: Array) -> Array:
+        return np.asarray(gone * whole + gone * part // known)
 
-def most_imputed(people: int) -> int:
-    """How many genotypes of a group are imputed at most, where genotypes are the secret."""
-    return people // IMPUTED_FRACTION_DIVISOR
+    first = x * units + imputed(missing[:, 0])
+    return first, (x + y) * units + imputed(missing.sum(axis=1)) - first
 
 
 CASE, CONTROL = 2, 1
@@ -122,25 +114,116 @@ MIN_GROUP_SIZE = 2
 
 
 def read_groups(
-    fam: Path, phenotypes: str | Path | None = None, leave_out_no_sex: bool = False
+    fam: Path,
+    phenotypes: str | Path | None = None,
+    leave_out_no_sex: bool = False,
+    keep: str | Path | None = None,
 ) -> Groups:
-    """Cases and controls of a .fam file, their phenotypes from it or from another file."""
+    """Cases and controls of a .fam or .psam file, their phenotypes from it or from another file."""
+    return read_people(fam, phenotypes, leave_out_no_sex, keep)[1]
+
+
+PersonName = tuple[str, str]
+"""Family and individual."""
+
+
+def read_people(
+    fam: Path,
+    phenotypes: str | Path | None = None,
+    leave_out_no_sex: bool = False,
+    keep: str | Path | None = None,
+) -> tuple[list[PersonName], Groups]:
+    """The names of the people of a .fam or .psam file, and who of them is a case or a control.
+
+    Whoever is not in the list `keep` is neither: like people without a phenotype, they stay in the
+    study's pooled genotypes, to which a budget for genomes is bound.
+    """
     given_file = None if phenotypes is None else read_path(phenotypes, "phenotype file")
-    rows = _read_columns(fam, 6)
+    rows = _person_rows(fam)
     names = [(row[0], row[1]) for row in rows]
     _check_distinct(names, fam)
     if given_file is None:
         words = [row[5] for row in rows]
     else:
-        given = _phenotype_file(given_file)
-        words = [given.get(name, "0") for name in names]
+        words = _find_people(names, _phenotype_file(given_file), given_file)
     source = (given_file or fam).name
     if leave_out_no_sex:
         pairs = zip(words, rows, strict=True)
         words = [word if row[4] in ("1", "2") else "0" for word, row in pairs]
-    groups = _read_phenotypes(words, source)
+    groups = _read_phenotypes(_keep_people(names, words, keep), source)
     counted = groups.cases | groups.controls
-    return replace(groups, related=_has_relatives(list(compress(rows, counted))))
+    sexes = [row[4] for row in rows]
+    males = np.array([sex == "1" for sex in sexes]) if {"1", "2"} & set(sexes) else None
+    related = _has_relatives(list(compress(rows, counted)))
+    return names, replace(groups, related=related, males=males)
+
+
+def _person_rows(path: Path) -> list[list[str]]:
+    """The rows of a .fam file, or of a .psam file as if it were one: family (0 where there is
+    none), individual, father, mother, sex (1, 2 or 0), first phenotype (0 where there is none)."""
+    if path.suffix != ".psam":
+        return _read_columns(path, 6)
+    rows = [row for row in read_words(path, MAX_STUDY_BYTES) if not row[0].startswith("##")]
+    header = [word.removeprefix("#").upper() for word in rows[0]] if rows else []
+    if header and rows[0][0].upper() in ("#FID", "#IID"):
+        rows = rows[1:]
+    else:
+        header = ["FID", "IID", "PAT", "MAT", "SEX", "PHENO1"]
+    if "IID" not in header or any(len(row) < len(header[:5]) for row in rows):
+        message = f"{path.name} needs a header such as #FID IID SEX PHENO1, and a word in each cell"
+        raise InvalidInput(message, field=path.name)
+    known = ("FID", "IID", "SID", "PAT", "MAT", "SEX")
+    traits = [place for place, name in enumerate(header) if name not in known]
+    places = [header.index(name) if name in header else None for name in known]
+    family, person, _, father, mother, sex = places
+    wanted = [family, person, father, mother, sex, traits[0] if traits else None]
+    people = [["0" if at is None or at >= len(row) else row[at] for at in wanted] for row in rows]
+    for row in people:
+        row[4] = PSAM_SEXES.get(row[4].upper(), "0")
+    return people
+
+
+PSAM_SEXES = {"1": "1", "M": "1", "2": "2", "F": "2"}
+
+
+def _find_people(names: list[PersonName], given: dict[PersonName, str], file: Path) -> list[str]:
+    """What a file says of people, "0" where it says nothing. Where it or the study has no families,
+    the individual name decides."""
+    if all(family == "0" for family, _ in given) or all(family == "0" for family, _ in names):
+        own = [name for _, name in names]
+        if len(set(own)) == len(own):
+            by_name = {name: word for (_, name), word in given.items()}
+            if len(by_name) < len(given):
+                raise _repeated_name(file)
+            return [by_name.get(name, "0") for name in own]
+    return [given.get(name, "0") for name in names]
+
+
+def _keep_people(names: list[PersonName], words: list[str], keep: str | Path | None) -> list[str]:
+    """Phenotypes of the people in a list; the others' are missing."""
+    if keep is None:
+        return words
+    file = read_path(keep, "--keep")
+    listed = _find_people(names, dict.fromkeys(read_person_list(file), "1"), file)
+    if "1" not in listed:
+        message = f"nobody in {file.name} is in the study"
+        hint = "write family and individual name of one person a line, as in the .fam file"
+        raise InvalidInput(message, field="--keep", value=file.name, hint=hint)
+    return [word if there == "1" else "0" for word, there in zip(words, listed, strict=True)]
+
+
+def read_person_list(path: Path) -> list[PersonName]:
+    """People of a list as PLINK takes it: FID and IID a line, or IID alone (the family is then 0),
+    after a header (#FID, #IID) or without one."""
+    rows = read_words(path, MAX_STUDY_BYTES)
+    head = rows[0][0].upper() if rows else ""
+    alone = head in ("#IID", "IID") or all(len(row) == 1 for row in rows)
+    if head in ("#FID", "FID", "#IID", "IID"):
+        rows = rows[1:]
+    if not alone and any(len(row) < 2 for row in rows):
+        message = f"some lines of {path.name} have no individual name beside the family's"
+        raise InvalidInput(message, field=path.name, hint="write FID and IID on each line")
+    return [("0", row[0]) if alone else (row[0], row[1]) for row in rows]
 
 
 def _read_phenotypes(words: list[str], source: str) -> Groups:
@@ -169,29 +252,43 @@ def check_sizes(cases: int, controls: int, source: str = "the study") -> None:
             raise invalid_value(f"{name} in {source}", f"at most {spell(MAX_COUNT)}", size)
 
 
-def sample_groups(samples: list[str], phenotypes: str | Path) -> Groups:
+def sample_groups(
+    samples: list[str], phenotypes: str | Path, keep: str | Path | None = None
+) -> Groups:
     """Cases and controls among the samples of a VCF file, found by their individual name."""
     path = read_path(phenotypes, "phenotype file")
-    given: dict[str, str] = {}
-    for (_, name), word in _phenotype_file(path).items():
-        if name in given:
-            message = f"{path.name} has an individual name more than once"
-            raise InvalidInput(message, field=path.name, hint="keep one line a person")
-        given[name] = word
-    return _read_phenotypes([given.get(name, "0") for name in samples], path.name)
+    names = [("0", name) for name in samples]
+    _check_distinct(names, path)
+    words = _find_people(names, _phenotype_file(path), path)
+    return _read_phenotypes(_keep_people(names, words, keep), path.name)
 
 
-def _phenotype_file(path: Path) -> dict[tuple[str, str], str]:
-    """FID, IID and phenotype (a .fam file is one too: then the sixth column counts)."""
-    column = 5 if path.suffix == ".fam" else 2
-    rows = _read_columns(path, column + 1)
-    if rows and [word.lower() for word in rows[0][:2]] in (["fid", "iid"], ["#fid", "iid"]):
+def _phenotype_file(path: Path) -> dict[PersonName, str]:
+    """FID, IID and phenotype, or IID and phenotype after a header #IID. A .fam or .psam file is one
+    too."""
+    if path.suffix == ".psam":
+        rows = _person_rows(path)
+    else:
+        rows = _read_columns(path, 6 if path.suffix == ".fam" else 2)
+    column = 5 if path.suffix in (".fam", ".psam") else 2
+    head = [word.lower().removeprefix("#") for word in rows[0][:2]] if rows else []
+    if head[:1] == ["iid"]:
+        rows, column = [["0", *row] for row in rows[1:]], 2
+    elif head == ["fid", "iid"]:
         rows = rows[1:]
+    if any(len(row) <= column for row in rows):
+        message = f"{path.name} has lines without a phenotype"
+        raise InvalidInput(message, field=path.name, hint="write FID, IID and 1 or 2 on each line")
     _check_distinct([(row[0], row[1]) for row in rows], path)
     return {(row[0], row[1]): row[column] for row in rows}
 
 
-def _check_distinct(names: list[tuple[str, str]], path: Path) -> None:
+def _repeated_name(path: Path) -> InvalidInput:
+    message = f"{path.name} has an individual name more than once"
+    return InvalidInput(message, field=path.name, hint="keep one line a person")
+
+
+def _check_distinct(names: list[PersonName], path: Path) -> None:
     if len(set(names)) < len(names):
         message = f"{path.name} has a person (family and individual) more than once"
         raise InvalidInput(message, field=path.name, hint="keep one line a person")
@@ -217,10 +314,20 @@ def _read_status(word: str, source: str) -> int:
     if number in (0, -9) or number != number:
         return 0
     message = f"{source} has phenotypes other than 2 (case), 1 (control), 0 and -9 (missing)"
-    raise InvalidInput(message, field="phenotypes")
+    hint = "make cases and controls of a quantitative trait, by a threshold that is public"
+    raise InvalidInput(message, field="phenotypes", hint=hint)
 
 
-HAPLOID_CHROMOSOMES = frozenset({"23", "24", "26", "X", "Y", "MT", "M"})
+X_CHROMOSOMES = frozenset({"23", "X"})
+HAPLOID_CHROMOSOMES = frozenset({"24", "26", "Y", "MT", "M"})
+"""The chromosomes that are left out: nobody has two of them, or only some people have one."""
+PSEUDOAUTOSOMAL_BOUNDS = {
+    "hg18": (2_709_521, 154_584_237),
+    "hg19": (2_699_520, 154_931_044),
+    "hg38": (2_781_479, 155_701_383),
+}
+"""Last and first position of the two pseudo-autosomal regions of X, by genome build (those of
+PLINK's --split-x)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -244,18 +351,110 @@ class Snps:
     def columns(self) -> tuple[list[Any], ...]:
         return self.chromosome, self.name, self.position.tolist(), self.a1, self.a2
 
-    def autosomal(self) -> Array:
-        """Which SNPs are diploid in everybody."""
-        haploid = {
-            name for name in set(self.chromosome) if _plain_chromosome(name) in HAPLOID_CHROMOSOMES
-        }
-        if not haploid:
-            return np.ones(len(self), dtype=bool)
-        return np.array([chromosome not in haploid for chromosome in self.chromosome])
+    def on(self, chromosomes: frozenset[str]) -> Array:
+        """Which SNPs are on these chromosomes (`chrX` is X)."""
+        names = {name for name in set(self.chromosome) if _plain_chromosome(name) in chromosomes}
+        if not names:
+            return np.zeros(len(self), dtype=bool)
+        return np.array([chromosome in names for chromosome in self.chromosome])
+
+    def x_linked(self, build: str | None = None) -> Array:
+        """Which SNPs males have once: those on X, but for its pseudo-autosomal regions, which have
+        a chromosome of their own (25, XY, PAR1, PAR2) or are told by position in a genome build."""
+        found = self.on(X_CHROMOSOMES)
+        if build is None:
+            return found
+        if build not in PSEUDOAUTOSOMAL_BOUNDS:
+            raise UnknownName("--split-par", build, tuple(PSEUDOAUTOSOMAL_BOUNDS))
+        first, second = PSEUDOAUTOSOMAL_BOUNDS[build]
+        return np.asarray(found & (self.position > first) & (self.position < second))
 
 
 def _plain_chromosome(chromosome: str) -> str:
     return chromosome.upper().removeprefix("CHR")
+
+
+@dataclass(frozen=True)
+class StudyFilter:
+    """Which people and SNPs of a file are studied, by lists that are public.
+
+    Args:
+        keep: a file of people, FID and IID a line.
+        extract: a file of SNP names.
+        maf: the least frequency of the rarer allele, by `frequencies`.
+        frequencies: a file of public allele frequencies (.frq or .afreq of a reference). The
+            study's own are private: which SNPs they leave would tell something of its people.
+        split_par: the genome build (hg18, hg19, hg38) whose pseudo-autosomal regions of X are
+            diploid, where the file does not give them a chromosome of their own.
+    """
+
+    keep: str | Path | None = None
+    extract: str | Path | None = None
+    maf: object = None
+    frequencies: str | Path | None = None
+    split_par: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.maf is not None and self.frequencies is None:
+            message = "--maf needs allele frequencies that are public"
+            hint = "give them with --read-freq, a .frq or .afreq file of a reference"
+            raise InvalidInput(message, field="--maf", value=str(self.maf), hint=hint)
+        if self.frequencies is not None and self.maf is None:
+            message = "--read-freq gives frequencies, and --maf does not say which to leave out"
+            raise InvalidInput(message, field="--read-freq", hint="add --maf, such as 0.01")
+        least = 0 if self.maf is None else read_ranged(self.maf, "--maf", "between 0 and 1")
+        if least > Fraction(1, 2):
+            raise invalid_value("--maf", "at most 0.5, as the rarer allele is", self.maf)
+        if self.split_par is not None and self.split_par not in PSEUDOAUTOSOMAL_BOUNDS:
+            raise UnknownName("--split-par", self.split_par, tuple(PSEUDOAUTOSOMAL_BOUNDS))
+
+    def chosen_snps(self, snps: Snps) -> Array:
+        """Which SNPs are in the lists."""
+        chosen = np.ones(len(snps), dtype=bool)
+        if self.extract is not None:
+            file = read_path(self.extract, "--extract")
+            wanted = {word for row in read_words(file, MAX_STUDY_BYTES) for word in row}
+            chosen &= np.array([name in wanted for name in snps.name], dtype=bool)
+            _require_some(chosen, "--extract", file, "no SNP of {} is in the study")
+        if self.maf is not None and self.frequencies is not None:
+            file = read_path(self.frequencies, "--read-freq")
+            rarer, least = read_frequencies(file), float(rational(self.maf))
+            chosen &= np.array([rarer.get(name, -1.0) >= least for name in snps.name], dtype=bool)
+            _require_some(chosen, "--maf", file, "by {} no SNP of the study is so frequent")
+        return chosen
+
+
+def _require_some(chosen: Array, field: str, file: Path, words: str) -> None:
+    if not chosen.any():
+        raise InvalidInput(words.format(file.name), field=field, value=file.name)
+
+
+def read_frequencies(path: Path) -> dict[str, float]:
+    """The frequency of the rarer allele by SNP name, from a table with a header: PLINK's .frq (SNP,
+    MAF), PLINK 2's .afreq (ID, ALT_FREQS), or any table with such columns. SNPs without a number,
+    or with several alleles, are left out."""
+    rows = [row for row in read_words(path, MAX_STUDY_BYTES) if not row[0].startswith("##")]
+    header = [word.removeprefix("#").upper() for word in rows[0]] if rows else []
+    name, frequency = (
+        next((header.index(word) for word in words if word in header), None)
+        for words in (("ID", "SNP"), ("ALT_FREQS", "MAF", "FREQ", "AF"))
+    )
+    if name is None or frequency is None:
+        message = f"the header of {path.name} needs a column ID or SNP, and ALT_FREQS or MAF"
+        raise InvalidInput(message, field=path.name)
+    found: dict[str, float] = {}
+    for row in rows[1:]:
+        try:
+            value = float(row[frequency])
+        except (ValueError, IndexError):
+            continue
+        if not 0 <= value <= 1:  # false for NaN as well
+            if value != value:
+                continue
+            message = f"some frequencies in {path.name} are not between 0 and 1"
+            raise InvalidInput(message, field=path.name)
+        found[row[name]] = min(value, 1 - value)
+    return found
 
 
 def read_bim(path: Path) -> Snps:

@@ -1,8 +1,6 @@
-"""A private release of a study: what it costs, what it is registered as, and what is published.
+"""A private release of a study: what it is registered as, what is chosen, and what is published.
 
-The cost of a release follows from public facts alone. The plan's ε is spent whole, in whole units
-of the ledger: all of it on the choice of SNPs, or half on the choice and half on numbers about
-them. The ledger is debited before noise is drawn, and the answer is stored before it is shown; a
+The ledger is debited before noise is drawn, and the answer is stored before it is shown; a
 retry with the same request shows the same answer. Which genotypes are missing is private: distances
 leave them out, as PLINK does, and published numbers impute them (`people.imputed_copies`), so that
 groups have public sizes. Errors depend on public things only.
@@ -30,184 +28,29 @@ import numpy as np
 
 from whosin import noise
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value, spell
-from whosin.exact import Array, rational
+from whosin.errors import BudgetRefused, InvalidInput, spell
+from whosin.exact import Array, exact_fraction
 from whosin.gwas.association import (
+    LINEAR_RELATIONS,
     STUDY_RELATIONS,
     Association,
-    check_relation,
     estimate_association,
-    imputed_sensitivity,
 )
-from whosin.gwas.people import COPY_STEP, Snps, check_instance, imputed_copies
-from whosin.gwas.scores import (
-    SELECTION_THRESHOLD,
-    SNP_SCORE_KINDS,
-    imputed_chi2,
-    read_threshold,
-    score_sensitivity,
-    score_step,
-    selection_scale,
-    selection_scores,
+from whosin.gwas.covariates import StratifiedStudy
+from whosin.gwas.loci import Loci
+from whosin.gwas.people import Snps, check_instance, imputed_copies
+from whosin.gwas.question import (
+    CHI2_STEP,
+    Question,
+    StudyCostEstimate,
+    estimate_study_cost,
 )
+from whosin.gwas.scores import imputed_chi2, score_step, selection_scores
 from whosin.gwas.study import Study
-from whosin.ledger import Cost, Ledger, Spend, encoding
+from whosin.ledger import Ledger, Spend
 from whosin.ledger.encoding import read_name
 from whosin.ledger.registration import PEOPLE_KIND, Registration
 from whosin.ledger.registry import describe_copy
-from whosin.validation import read_whole
-
-NUMBER_KINDS = ("counts", "chi2", "nothing")
-CHI2_STEP = Fraction(1, 100)
-"""The grid on which χ² is published."""
-MIN_RELEASE_EPSILON = Fraction(1, 10**6)
-"""The least ε. With less the answer would be only noise, and wider than integers hold."""
-
-
-@dataclass(frozen=True)
-class Question:
-    """What is asked of a study.
-
-    Args:
-        top: how many SNPs are chosen, or None where they are named.
-        relation: between which studies the plan's ε is measured: "genotype" or "label-swap".
-        score: choose by "distance" to the threshold, or by "chi2".
-        numbers: also publish allele "counts" (and what follows from them), "chi2", or "nothing".
-        threshold: the χ² that the distance is measured from; it serves to choose, not to call a
-            SNP significant.
-        named: publish numbers about these SNPs instead, with all of ε. Whoever names them must
-            not have looked at the data.
-    """
-
-    top: int | None
-    relation: str
-    score: str = "distance"
-    numbers: str = "counts"
-    threshold: object = SELECTION_THRESHOLD
-    named: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        check_relation(self.relation)
-        named = self.named
-        if not isinstance(named, tuple | list) or not all(isinstance(n, str) for n in named):
-            raise invalid_value("named SNPs", "a list of names", repr(named)[:80])
-        object.__setattr__(self, "named", tuple(named))
-        if self.score not in SNP_SCORE_KINDS:
-            raise UnknownName("score", str(self.score), SNP_SCORE_KINDS)
-        if self.numbers not in NUMBER_KINDS:
-            raise UnknownName("numbers", str(self.numbers), NUMBER_KINDS)
-        if (self.top is None) != bool(self.named):
-            message = "give either top (how many SNPs to select) or the named SNPs, and not both"
-            raise InvalidInput(message, field="top", value=self.top)
-        if self.top is not None:
-            object.__setattr__(self, "top", read_whole(self.top, "top", 1))
-        elif self.numbers == "nothing":
-            message = "named SNPs are released with numbers; nothing would be released of them"
-            raise InvalidInput(
-                message, field="numbers", value=self.numbers, hint="choose counts or chi2"
-            )
-        if len(set(self.named)) < len(self.named):
-            raise InvalidInput("a SNP is named twice", field="named SNPs")
-        rational(self.threshold, "threshold")
-
-    @property
-    def size(self) -> int:
-        return len(self.named) if self.top is None else self.top
-
-
-@dataclass(frozen=True)
-class StudyCostEstimate:
-    """The noise and the cost of a release.
-
-    Attributes:
-        snps: how many SNPs the study looked at.
-        selection_spread: the scale of the noise on scores, in units of their grid; 0 where SNPs
-            are named.
-        spread: the scale of the noise on numbers, in units of `step`; 0 without numbers.
-        epsilons: what the choice and the numbers cost.
-    """
-
-    question: Question
-    plan: Plan
-    cases: int
-    controls: int
-    snps: int
-    selection_spread: float
-    spread: Fraction
-    step: Fraction
-    epsilons: tuple[Fraction, Fraction]
-
-    @property
-    def selection_scale(self) -> float:
-        """The scale of the noise on scores, in their own unit: changes, or χ²."""
-        return self.selection_spread * float(score_step(self.question.score))
-
-    @property
-    def scale(self) -> float:
-        return float(self.spread * self.step)
-
-    def spend(self) -> Spend:
-        asked = self.question
-        what = {
-            "release": "gwas",
-            "top": asked.top,
-            "named": list(asked.named),
-            "relation": asked.relation,
-            "score": asked.score,
-            "numbers": asked.numbers,
-            "threshold": str(rational(asked.threshold)),
-            "cases": self.cases,
-            "controls": self.controls,
-            "snps": self.snps,
-        }
-        return Spend(what, {self.plan.relation: Cost.pure(sum(self.epsilons))})
-
-
-def estimate_study_cost(plan: Plan, question: Question, study: Study) -> StudyCostEstimate:
-    """Estimate the cost of a question, or refuse it, by public facts alone."""
-    check_instance(plan, Plan, "plan", "a Plan, such as calibrate(…) makes")
-    check_instance(question, Question, "question", "a Question")
-    check_instance(study, Study, "study", "a Study, such as read_study(…) returns")
-    if plan.relation != "replace" or plan.delta:
-        message = (
-            "a study is released under a plan for adversaries who know its size (replace "
-            "neighbours), without a delta"
-        )
-        hint = "for example family = 'fixed-size'"
-        raise InvalidInput(message, field="plan", value=plan.relation, hint=hint)
-    if question.size > len(study.snps):
-        raise invalid_value("top", f"at most {len(study.snps)}, the number of SNPs", question.size)
-    read_threshold(question.threshold, study.cases + study.controls)
-    sizes = study.cases, study.controls
-    field = "epsilon of the plan"
-    total = Fraction(encoding.budget_units(plan.epsilon, field), encoding.EPSILON_UNITS)
-    if total < MIN_RELEASE_EPSILON:
-        raise invalid_value(field, f"at least {spell(MIN_RELEASE_EPSILON)}", plan.epsilon)
-    chosen = Fraction(0) if question.named else total / 2
-    parts = (total, Fraction(0)) if question.numbers == "nothing" else (chosen, total - chosen)
-    change = score_sensitivity(question.score, *sizes, question.relation)
-    width = selection_scale(change, parts[0], question.size) if question.top else 0.0
-    spread, step = _number_noise(question, *sizes, parts[1])
-    return StudyCostEstimate(question, plan, *sizes, len(study.snps), width, spread, step, parts)
-
-
-def _number_noise(
-    question: Question, cases: int, controls: int, epsilon: Fraction
-) -> tuple[Fraction, Fraction]:
-    """(scale of the noise in steps, size of a step)."""
-    if question.numbers == "nothing":
-        return Fraction(0), Fraction(1)
-    if question.numbers == "counts":
-        change = imputed_sensitivity(
-            "allele-counts", cases, controls, question.relation, question.size
-        )
-        return change / COPY_STEP / epsilon, COPY_STEP
-    grid = noise.Grid(CHI2_STEP)
-    change = imputed_sensitivity("allelic-chi2", cases, controls, question.relation)
-    slack = Fraction(4 * (cases + controls), 2**48)  # of χ² in floating point, as for scores
-    steps = grid.sensitivity(question.size * (change + slack), question.size)
-    return steps / epsilon, CHI2_STEP
-
 
 PRIVACY_UNIT = "person"
 SHOWN_DIGEST_LETTERS = 16
@@ -215,7 +58,9 @@ SHOWN_DIGEST_LETTERS = 16
 
 
 def study_registration(study: Study, relation: str) -> Registration:
-    """What a budget for a study is bound to."""
+    """What a budget for a study is bound to: all of its SNPs, whichever of them are asked for."""
+    strata = study.strata_digest() if isinstance(study, StratifiedStudy) else ""
+    study = study.origin or study
     names = _digest_counts(study, study.counts[:, :0])[:SHOWN_DIGEST_LETTERS]
     listed = f"{len(study.snps)} of digest {names}"
     pooled = f"{study.people} {_digest_counts(study, study.genotyped())}"
@@ -225,11 +70,16 @@ def study_registration(study: Study, relation: str) -> Registration:
     else:
         fixed = {"cases": str(study.cases), "controls": str(study.controls), "SNPs": listed}
         source = {"rows": phenotype_fingerprint(study), PEOPLE_KIND: pooled}
+    if relation == "label":  # the number of cases is as secret as the labels
+        fixed = {"people": str(study.cases + study.controls), "SNPs": listed}
+    if relation == "stratum-swap":
+        fixed["strata"] = strata
     domains = {name: {"values": [value]} for name, value in fixed.items()}
     return Registration(privacy_unit=PRIVACY_UNIT, domains=domains, source=source)
 
 
 def phenotype_fingerprint(study: Study) -> str:
+    study = study.origin or study
     return f"{study.cases} {study.controls} {_digest_counts(study, study.counts)}"
 
 
@@ -266,7 +116,11 @@ class StudyRelease:
 
     Attributes:
         snps: the chosen SNPs, best first; `places` are their indices in the study.
-        numbers: SNPs × 2 noisy copies of A1 among cases and controls, or SNPs × 1 noisy χ².
+        numbers: SNPs × 2 noisy copies of A1 among cases and controls (their sum is exact where
+            labels are secret), or SNPs × 1 noisy χ².
+        gap: how far the chosen SNP is ahead of the next, in units of the score; None if not asked.
+        loci: the names of the chosen loci, if loci were asked for; without numbers no SNP is named.
+        factors: how many times larger the sampling variance of copies is, by the share of males.
         all_snps: every SNP of the study, public, for drawing.
         dataset: the study's name in the ledger.
         notes: what people should be told about the budget, in sentences.
@@ -280,6 +134,9 @@ class StudyRelease:
     dataset: str
     request: str | None
     notes: tuple[str, ...] = ()
+    gap: float | None = None
+    loci: tuple[str, ...] | None = None
+    factors: Array | float = 1.0
 
     def association(self) -> Association:
         """Frequencies, p-values and odds ratios that follow from released counts."""
@@ -293,8 +150,15 @@ class StudyRelease:
                 hint='ask with numbers = "counts"',
             )
         x, y = self.numbers.T
+        estimate = self.estimate
         return estimate_association(
-            x, y, self.estimate.cases, self.estimate.controls, self.estimate.scale
+            x,
+            y,
+            estimate.cases,
+            estimate.controls,
+            estimate.published_noise,
+            pooled=estimate.question.relation != "genotype",
+            inflation=self.factors,
         )
 
 
@@ -344,20 +208,44 @@ def publish_study(
         warnings.warn(note, stacklevel=2)
 
     def draw(_: int) -> dict[str, object]:
-        chosen = named if question.top is None else choose_snps(estimate, study.counts)
-        return {
-            "places": chosen.tolist(),
-            "snps": study.snps.take(chosen).columns(),
-            "noisy": _noisy_numbers(estimate, study.counts[chosen]),
-        }
+        return draw_answer(estimate, study, named)
 
     key = uuid.uuid4().hex if request is None else request
     debit = ledger.debit(name, key, _study_spend(estimate, ledger, name, study, registration))
     [answer] = ledger.answer_debits([debit], key, draw)
     chosen, places = _published_snps(study, answer)
-    noisy = np.array(answer["noisy"], dtype=np.int64).reshape(question.size, -1)
+    noisy = np.array(answer["noisy"], dtype=np.int64)
+    noisy = noisy.reshape(len(chosen), noisy.size // max(len(chosen), 1))
     numbers = noisy * float(estimate.step)
-    return StudyRelease(estimate, chosen, places, numbers, study.snps, name, key, tuple(notes))
+    gap = answer["gap"]
+    ahead = None if gap is None else gap * float(score_step(question.score))
+    loci = None if answer["loci"] is None else tuple(answer["loci"])
+    factors = np.array(answer["factors"], dtype=float)
+    about = name, key, tuple(notes), ahead, loci, factors
+    return StudyRelease(estimate, chosen, places, numbers, study.snps, *about)
+
+
+def draw_answer(
+    estimate: StudyCostEstimate, study: Study, named: Array | None = None
+) -> dict[str, object]:
+    """Draw what a release publishes, as plain data; `named` are the indices of named SNPs."""
+    loci: list[str] | None = None
+    gap = None
+    if estimate.question.top is None:
+        chosen = np.zeros(0, dtype=np.int64) if named is None else named
+    elif estimate.question.loci is None:
+        chosen, gap = choose_snps(estimate, study)
+    else:
+        chosen, gap, loci = _choose_loci(estimate, study, estimate.question.loci)
+    factors = study.variance_factors()[chosen]
+    return {
+        "places": chosen.tolist(),
+        "snps": study.snps.take(chosen).columns(),
+        "noisy": _noisy_numbers(estimate, study.counts[chosen], factors),
+        "gap": gap,
+        "loci": loci,
+        "factors": factors.tolist(),
+    }
 
 
 def _published_snps(study: Study, answer: dict[str, Any]) -> tuple[Snps, Array]:
@@ -396,6 +284,9 @@ def _study_spend(
     """What is debited. Where phenotypes share a budget it says which one is asked, sealed, so that
     no request is answered with what another phenotype was told."""
     spend = replace(estimate.spend(), registration=registration)
+    if study.origin is not None:
+        part = _digest_counts(study, study.counts[:, :0])[:SHOWN_DIGEST_LETTERS]
+        spend = replace(spend, what={**spend.what, "SNPs of digest": part})
     registered = ledger.budget_state(name).registered
     if estimate.question.relation != "genotype" or registered is None:
         return spend
@@ -440,7 +331,7 @@ def _is_further_phenotype(ledger: Ledger, name: str, registration: Registration)
 
 def account_name(ledger: Ledger, dataset: str, relation: str) -> str:
     """The study's name in the ledger, one per relation; levels under two relations do not add."""
-    for other in STUDY_RELATIONS:
+    for other in (*STUDY_RELATIONS, *LINEAR_RELATIONS):
         if other != relation and f"{dataset}:{other}" in ledger.datasets():
             message = (
                 f"study {dataset!r} was released under the relation {other} before, and levels "
@@ -452,12 +343,64 @@ def account_name(ledger: Ledger, dataset: str, relation: str) -> str:
     return f"{dataset}:{relation}"
 
 
-def choose_snps(estimate: StudyCostEstimate, table: Array) -> Array:
-    """Draw the indices of the SNPs that are published, best first: what the cost estimate costs."""
+def choose_snps(estimate: StudyCostEstimate, study: Study) -> tuple[Array, int | None]:
+    """Draw the indices of the SNPs that are published, best first, and the gap where it is asked
+    for: what the cost estimate costs. No SNP is "none of them"."""
+    return _choose_largest(estimate, score_study(estimate, study))
+
+
+def score_study(estimate: StudyCostEstimate, study: Study) -> Array:
+    """The scores of a study's SNPs, within strata and beside covariates if it has them.
+
+    Sampling makes the χ² of a SNP on X larger by a factor (`Study.variance_factors`; linear scores
+    have σ from the genotypes themselves). It is chosen by as many times the threshold, or by a χ²
+    that is so much smaller. Neither moves further than before: a distance to any threshold moves by
+    1, and whole numbers that differ by at most k still do so after a division and rounding down.
+    """
     asked = estimate.question
-    sizes = estimate.cases, estimate.controls
-    values = selection_scores(asked.score, table, asked.relation, asked.threshold, sizes)
-    return noise.top_k(values, asked.size, estimate.selection_spread)
+    sizes = study.cases, study.controls
+    if asked.score == "linear" and isinstance(study, StratifiedStudy):
+        return study.terms(asked.relation).scores(estimate.threshold, sum(sizes))
+    given = asked.score, study.counts, asked.relation
+    values = selection_scores(*given, estimate.threshold, sizes)
+    factors = study.variance_factors()
+    wide = np.flatnonzero(factors != 1)
+    if asked.score == "linear" or not len(wide):
+        return values
+    most = exact_fraction(float(factors[wide].max()))
+    if asked.score == "distance":
+        beyond = min(estimate.threshold * most, Fraction(2 * sum(sizes)))
+        given = asked.score, study.counts[wide], asked.relation
+        values[wide] = selection_scores(*given, beyond, sizes)
+    else:
+        values[wide] = np.floor(values[wide] / float(most)).astype(values.dtype)
+    return values
+
+
+def _choose_largest(estimate: StudyCostEstimate, values: Array) -> tuple[Array, int | None]:
+    asked = estimate.question
+    if asked.top != 1 or len(values) + asked.none_of_them < 2:
+        return noise.top_k(values, asked.size, estimate.selection_spread), None
+    candidates = np.append(values, estimate.none_score) if asked.none_of_them else values
+    best, gap = noise.noisy_max_gap(candidates, estimate.selection_spread)
+    chosen = np.array([best] if best < len(values) else [], dtype=np.int64)
+    return chosen, gap if asked.gap else None
+
+
+def _choose_loci(
+    estimate: StudyCostEstimate, study: Study, loci: Loci
+) -> tuple[Array, int | None, list[str]]:
+    """(the best SNP of each chosen locus where numbers are published, the gap, the loci's names).
+    One person has genotypes in all of them, so their choices' costs add up."""
+    scores = score_study(estimate, study)
+    chosen, gap = _choose_largest(estimate, loci.largest(scores))
+    names = [loci.names[locus] for locus in chosen]
+    leads = []
+    if estimate.lead_spread:
+        for locus in chosen:
+            members = loci.members(int(locus))
+            leads.append(members[noise.noisy_max(scores[members], estimate.lead_spread)])
+    return np.array(leads, dtype=np.int64), gap, names
 
 
 def _named_snps(question: Question, study: Study) -> Array:
@@ -469,14 +412,19 @@ def _named_snps(question: Question, study: Study) -> Array:
     return np.array([indices[name] for name in question.named], dtype=np.int64)
 
 
-def _noisy_numbers(estimate: StudyCostEstimate, table: Array) -> list[list[int]]:
-    """The numbers of the chosen SNPs, in steps, with exact noise."""
-    if estimate.question.numbers == "nothing":
+def _noisy_numbers(estimate: StudyCostEstimate, table: Array, factors: Array) -> list[list[int]]:
+    """The numbers of the chosen SNPs, in steps, with exact noise. A χ² is published over its
+    factor, which is at least 1."""
+    made = estimate.number_noise
+    if made is None or not len(table):
         return []
     people = estimate.cases, estimate.controls, estimate.question.relation
-    if estimate.question.numbers == "counts":
-        values = np.stack(imputed_copies(table, *people), axis=1)
+    if estimate.question.numbers == "chi2":
+        values = noise.Grid(CHI2_STEP).units(imputed_chi2(table, *people) / factors)[:, None]
+        drawn = made.draw().T
     else:
-        values = noise.Grid(CHI2_STEP).units(imputed_chi2(table, *people))[:, None]
-    drawn = noise.LaplaceNoise(estimate.spread).draw(values.shape)
+        values = np.stack(imputed_copies(table, *people), axis=1)
+        drawn = made.draw(2).T
+        if estimate.question.relation != "genotype":  # the sum is exact
+            drawn[:, 1] = -drawn[:, 0]
     return [list(map(int, row)) for row in values + drawn]

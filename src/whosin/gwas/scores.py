@@ -34,6 +34,7 @@ from whosin import noise
 from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.exact import Array, read_ranged
 from whosin.gwas.association import check_relation, chi2_of_copies, imputed_sensitivity
+from whosin.gwas.linear import LINEAR_SCORE_UNITS, stratum_terms
 from whosin.gwas.people import (
     COPY_STEP,
     MIN_GROUP_SIZE,
@@ -103,8 +104,9 @@ def is_above(x: Array, w: Array, y: Array, v: Array, c: Fraction) -> Array:
     cases, controls = (x + w).astype(float), (y + v).astype(float)
     left = (cases + controls) * gap * gap
     right = float(c) * cases * controls * (x + y) * (w + v)
-    above: Array = (gap > 0) & (left >= right)
-    (close,) = np.nonzero((gap > 0) & (np.abs(left - right) <= 1e-12 * right))
+    positive = gap > 0
+    above: Array = positive & (left >= right)
+    (close,) = np.nonzero(positive & (np.abs(left - right) <= 1e-12 * right))
     if len(close):
         above[close] = _is_above_exactly(x[close], w[close], y[close], v[close], c)
     return above
@@ -197,15 +199,29 @@ def _score_chunk(table: Array, c: Fraction, swaps: bool) -> Array:
     sides = is_above(*_allele_counts(table), c), is_above(*_allele_counts(flipped), c)
     scores = np.empty(len(table), dtype=np.int64)
     beyond = sides[0] | sides[1]
-    below, other = table[~beyond], flipped[~beyond]
-    to_gain = (_changes_to_cross(each, c, swaps, gaining=True) for each in (below, other))
-    scores[~beyond] = 1 - np.minimum(*to_gain)
+    scores[~beyond] = 1 - _changes_to_gain(table[~beyond], flipped[~beyond], c, swaps)
     above = np.where(sides[0][:, None], table, flipped)[beyond]
     scores[beyond] = _changes_to_cross(above, c, swaps, gaining=False)
     if swaps:
         for row in np.flatnonzero(beyond)[_always_beyond(above, c)]:
             scores[row] = -min(table[row, :4].sum(), table[row, 4:].sum())
     return scores
+
+
+def _changes_to_gain(table: Array, flipped: Array, c: Fraction, swaps: bool) -> Array:
+    """The fewest changes after which one of the two sides is above. First the side on which A1 is
+    more frequent already; the other one only where it can do with fewer."""
+    x, w, y, v = _allele_counts(table)
+    ahead = (x * v >= y * w)[:, None]
+    near, far = np.where(ahead, table, flipped), np.where(ahead, flipped, table)
+    best = _changes_to_cross(near, c, swaps, gaining=True)
+    # Without missing genotypes, what k changes reach is known at once.
+    fewer = (far[:, 3] > 0) | (far[:, 7] > 0)
+    (full,) = np.nonzero(~fewer & (best > 1))
+    fewer[full] = _can_gain(far[full], best[full] - 1, c, swaps)
+    (rows,) = np.nonzero(fewer)
+    best[rows] = np.minimum(best[rows], _changes_to_cross(far[rows], c, swaps, gaining=True))
+    return best
 
 
 def _allele_counts(table: Array) -> tuple[Array, Array, Array, Array]:
@@ -218,20 +234,87 @@ def _changes_to_cross(table: Array, c: Fraction, swaps: bool, *, gaining: bool) 
     """The fewest changes after which A1 can be above, where it is not; or, not gaining, after which
     it can be above no longer, where it is. What lowers x and v and raises w and y is what would
     raise and lower them if the other allele were counted."""
-    x, w, y, v = _allele_counts(table)
-    moving = table if gaining else table[:, REVERSED_COLUMNS]
+    if not len(table):
+        return np.zeros(0, dtype=np.int64)
     if not swaps:
-        first, second, third, fourth = genotype_gains(moving)
-        reached = (first, second, third, fourth) if gaining else (second, first, fourth, third)
-        return _fewest_changes((x, w, y, v), reached, gaining, c)
-    rise, fall = swap_gains(moving) if gaining else swap_gains(moving)[::-1]
-    sign = 1 if gaining else -1
+        return _fewest_changes(_Rows.of(table, gaining, c))
+    crosses = _Exchanges(table, gaining, c)
+    most = np.minimum(table[:, :4].sum(axis=1), table[:, 4:].sum(axis=1))
+    return _find_least(crosses, most, _guess_changes(crosses.alleles, c, gaining, swaps=True))
 
-    def crosses(k: Array) -> Array:
-        up, down = sign * rise.reach(k), sign * fall.reach(k)
-        return np.equal(is_above(x + up, w - down, y - up, v + down, c), gaining)
 
-    return _least_change(crosses, np.minimum(table[:, :4].sum(axis=1), table[:, 4:].sum(axis=1)))
+def _can_gain(table: Array, k: Array, c: Fraction, swaps: bool) -> Array:
+    """Whether k changes are enough to be above, where no genotype is missing."""
+    every = np.arange(len(table))
+    if swaps:
+        return _Exchanges(table, True, c)(every, k)
+    rows = _Rows.of(table, True, c)
+    kept = rows.keep_sizes(0), rows.keep_sizes(2)
+    return rows.some_split_crosses(np.minimum(k, kept[0] + kept[1]), *kept)
+
+
+class _Exchanges:
+    """Whether k exchanges of labels cross, for some of the SNPs."""
+
+    def __init__(self, table: Array, gaining: bool, c: Fraction) -> None:
+        moving = table if gaining else table[:, REVERSED_COLUMNS]
+        rise, fall = swap_gains(moving) if gaining else swap_gains(moving)[::-1]
+        self.values = np.stack([*_allele_counts(table), rise.twos, rise.ones, fall.twos, fall.ones])
+        self.gaining, self.c = gaining, c
+
+    @property
+    def alleles(self) -> Array:
+        return np.asarray(self.values[:4])
+
+    def __call__(self, which: Array, k: Array) -> Array:
+        values = self.values if len(which) == self.values.shape[1] else self.values[:, which]
+        x, w, y, v = values[:4]
+        sign = 1 if self.gaining else -1
+        up, down = (sign * Moves(*values[at : at + 2]).reach(k) for at in (4, 6))
+        return np.equal(is_above(x + up, w - down, y - up, v + down, self.c), self.gaining)
+
+
+def _guess_changes(alleles: Array, c: Fraction, gaining: bool, *, swaps: bool) -> Array:
+    """About how many changes cross if each moves a count by two copies: the real k at which D is
+    √(cRS m(2N − m)/2N), where changes of cases alone, of controls alone, or exchanges move it."""
+    x, w, y, v = alleles.astype(float)
+    r, s = (x + w) / 2, (y + v) / 2
+    n, m = r + s, x + y
+    q = float(c) * r * s / np.maximum(2 * n, 1)
+    gap, sign = x * s - y * r, 1 if gaining else -1
+    if swaps:
+        return np.asarray(
+            np.ceil(np.abs(np.sqrt(q * m * (2 * n - m)) - gap) / np.maximum(2 * n, 1))
+        )
+    found = []
+    for step, change in ((2 * s, 2.0), (2 * r, -2.0)):
+        b, t = sign * step, sign * change
+        first, second = b * b + q * t * t, 2 * gap * b - q * t * (2 * n - 2 * m)
+        root = np.sqrt(np.maximum(second**2 - 4 * first * (gap**2 - q * m * (2 * n - m)), 0))
+        found.append((sign * root - second) / np.maximum(2 * first, 1e-300))
+    return np.asarray(np.ceil(np.minimum(*np.maximum(found, 0))))
+
+
+def _find_least(holds: Callable[[Array, Array], Array], most: Array, guess: Array) -> Array:
+    """The least k from 1 to `most` from which on `holds` is true; `most` + 1 where it never is.
+    Steps from the guess, each twice as far, until both sides are known; then bisection."""
+    low, high = np.zeros(len(most), dtype=np.int64), most + 1
+    guessed = np.nan_to_num(guess, nan=1.0, posinf=1e18)
+    probe = np.clip(guessed, 1, np.maximum(most, 1)).astype(np.int64)
+    (active,) = np.nonzero(most > 0)
+    step = 1
+    while len(active):
+        at = probe[active]
+        true = holds(active, at)
+        high[active] = np.where(true, at, high[active])
+        low[active] = np.where(true, low[active], at)
+        active = active[high[active] - low[active] > 1]
+        below, above = low[active], high[active]
+        near = np.where(probe[active] == above, above - step, below + step)
+        inside = (near > below) & (near < above)
+        probe[active] = np.where(inside, near, (below + above) // 2)
+        step *= 2
+    return high
 
 
 def _least_change(holds: Callable[[Array], Array], most: Array, start: Array | int = 0) -> Array:
@@ -246,9 +329,7 @@ def _least_change(holds: Callable[[Array], Array], most: Array, start: Array | i
     return high
 
 
-def _fewest_changes(
-    alleles: tuple[Array, ...], reached: tuple[Moves, ...], gaining: bool, c: Fraction
-) -> Array:
+def _fewest_changes(rows: _Rows) -> Array:
     """The fewest k1 + k2 for which k1 changed cases and k2 changed controls cross.
 
     While changes keep the sizes of the groups, the tables that are not above are convex: to gain,
@@ -256,12 +337,15 @@ def _fewest_changes(
     one where G = D − √(cRS m(2N−m)/2N) is least on each linear piece. Changes of missing genotypes
     alter the sizes; they come last, and from there on every split is looked at.
     """
-    if not len(alleles[0]):
-        return np.zeros(0, dtype=np.int64)
-    twos_and_ones = [part for each in reached for part in (each.twos, each.ones)]
-    rows = _Rows(np.stack([*alleles, *twos_and_ones]), gaining, c)
     kept = rows.keep_sizes(0), rows.keep_sizes(2)
-    best = _least_change(lambda k: rows.some_split_crosses(k, *kept), kept[0] + kept[1])
+
+    def crosses(which: Array, k: Array) -> Array:
+        if len(which) == len(kept[0]):
+            return rows.some_split_crosses(k, *kept)
+        return rows.take(which).some_split_crosses(k, kept[0][which], kept[1][which])
+
+    guess = _guess_changes(rows.values[:4], rows.c, rows.gaining, swaps=False)
+    best = _find_least(crosses, kept[0] + kept[1], guess)
     best = np.where(best > kept[0] + kept[1], rows.people(0) + rows.people(2), best)
     for cases_lead in (False, True):
         start = kept[0] if cases_lead else kept[1]
@@ -277,6 +361,15 @@ class _Rows:
         self.values, self.gaining, self.c = values, gaining, c
         self.signs = (1, -1, -1, 1) if gaining else (-1, 1, 1, -1)
         self.moves = [Moves(values[4 + 2 * i], values[5 + 2 * i]) for i in range(4)]
+
+    @classmethod
+    def of(cls, table: Array, gaining: bool, c: Fraction) -> _Rows:
+        first, second, third, fourth = genotype_gains(
+            table if gaining else table[:, REVERSED_COLUMNS]
+        )
+        reached = (first, second, third, fourth) if gaining else (second, first, fourth, third)
+        parts = [part for each in reached for part in (each.twos, each.ones)]
+        return cls(np.stack([*_allele_counts(table), *parts]), gaining, c)
 
     def take(self, which: Array) -> _Rows:
         return _Rows(self.values[:, which], self.gaining, self.c)
@@ -311,8 +404,13 @@ class _Rows:
         breaks = (least, np.minimum(first, second), np.maximum(first, second), most)
         crossed = np.zeros(len(k), dtype=bool)
         if self.gaining:
-            for split in breaks:
+            for split in (least, most):
                 crossed |= self.crosses(split, k - split)
+            for split in breaks[1:3]:
+                (inner,) = np.nonzero(~crossed & (least < split) & (split < most))
+                if len(inner):
+                    here = split[inner]
+                    crossed[inner] = self.take(inner).crosses(here, k[inner] - here)
             return crossed
         x, w, y, v = self.values[:4]
         r, s = (x + w) / 2.0, (y + v) / 2.0
@@ -400,7 +498,7 @@ def _none_below(margins: Array, cases: int, c: Fraction) -> bool:
     return True
 
 
-SNP_SCORE_KINDS = ("distance", "chi2")
+SNP_SCORE_KINDS = ("distance", "chi2", "linear")
 SCORE_STEP = Fraction(1, 256)
 """The grid of χ² as a score to choose by; finer than the published one, since it is never shown."""
 SELECTION_THRESHOLD = Fraction(4)
@@ -412,14 +510,18 @@ than a common one with a clear association, and chance decides."""
 def selection_scores(
     kind: str, table: Array, relation: str, threshold: object, sizes: tuple[int, int] | None = None
 ) -> Array:
-    """Scores of tables of so many cases and controls: "distance" to the threshold, or "chi2" on a
-    grid."""
+    """Scores of tables of so many cases and controls: "distance" to the threshold, "chi2" on a
+    grid, or "linear" without strata."""
     if kind not in SNP_SCORE_KINDS:
         raise UnknownName("score", str(kind), SNP_SCORE_KINDS)
     if kind == "distance":
         return distance_scores(table, threshold, relation, sizes)
     if sizes is None:
         sizes = int(table[:, :3].sum(axis=1).max()), int(table[:, 3:].sum(axis=1).max())
+    if kind == "linear":
+        threshold = read_threshold(threshold, sum(sizes))
+        terms = stratum_terms(table[None], np.array([sizes]), relation)
+        return terms.scores(threshold, sum(sizes))
     return noise.Grid(SCORE_STEP).units(imputed_chi2(table, *sizes, relation))
 
 
@@ -433,21 +535,26 @@ def imputed_chi2(table: Array, cases: int, controls: int, relation: str) -> Arra
 def score_sensitivity(kind: str, cases: int, controls: int, relation: str) -> int:
     """How far a neighbour moves a score. Floating point computes χ² to within 2N·2⁻⁴⁸; that much
     is added on both sides."""
-    if kind == "distance":
-        return 1
+    if kind != "chi2":
+        return 1 if kind == "distance" else LINEAR_SCORE_UNITS
     slack = Fraction(4 * (cases + controls), 2**48)
     change = imputed_sensitivity("allelic-chi2", cases, controls, relation) + slack
     return noise.Grid(SCORE_STEP).sensitivity(change)
 
 
 def score_step(kind: str) -> Fraction:
-    """What one unit of a score stands for, in its own unit: people, or χ²."""
-    return Fraction(1) if kind == "distance" else SCORE_STEP
+    """What one unit of a score stands for, in its own unit: changes, or χ²."""
+    return {"distance": Fraction(1), "linear": Fraction(1, LINEAR_SCORE_UNITS)}.get(
+        kind, SCORE_STEP
+    )
 
 
-def selection_scale(sensitivity: int, epsilon: Fraction, top: int) -> float:
-    """The scale of the noise with which choosing `top` SNPs costs at most ε, by OpenDP's map."""
+def selection_scale(sensitivity: int, epsilon: Fraction, top: int) -> Fraction:
+    """The scale of the noise with which choosing `top` SNPs costs at most ε: 2Δ/ε for one, with its
+    gap (`noise.noisy_max_gap`), and for more by OpenDP's map (`noise.top_k`)."""
+    if top == 1:
+        return 2 * sensitivity / Fraction(epsilon)
     scale = float(2 * top * sensitivity / epsilon)
-    while noise.selection_epsilon(sensitivity, scale, top) > epsilon:
+    while noise.selection_epsilon(sensitivity, Fraction(scale), top) > epsilon:
         scale *= 1 + 2.0**-50
-    return scale
+    return Fraction(scale)

@@ -1,8 +1,8 @@
 """Simulated studies, and experiments on how many true SNPs come back.
 
 Nothing here is private, and its randomness is NumPy's, with a stated seed. SNPs are independent and
-in Hardy–Weinberg proportions. Controls have A1 with frequency p ~ uniform(low, 1/2); at a causal
-SNP cases have it with odds `odds_ratio` times as large.
+in Hardy–Weinberg proportions. Controls have A1 with frequency p ~ uniform(low, 1/2), or from a
+public distribution; at a causal SNP cases have it with odds `odds_ratio` times as large.
 
 How many of the truly most associated SNPs come back is asked of plain DP beside bounded priors: the
 same studies for every setting; selection by the same mechanism as a release (exponential noise, the
@@ -23,10 +23,11 @@ import numpy as np
 
 from whosin import families
 from whosin.calibration import Gamma, calibrate
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, rational
 from whosin.gwas.association import STUDY_RELATIONS, allelic_chi2
 from whosin.gwas.bed import sibling_path, study_prefix, write_bed
+from whosin.gwas.forecast import StudySettings, settle
 from whosin.gwas.people import (
     Progress,
     Snps,
@@ -35,9 +36,9 @@ from whosin.gwas.people import (
     check_sequence,
     check_sizes,
 )
+from whosin.gwas.prospects import AlleleFrequencies, PublicStudy
 from whosin.gwas.scores import (
     SELECTION_THRESHOLD,
-    SNP_SCORE_KINDS,
     score_sensitivity,
     selection_scores,
 )
@@ -60,6 +61,7 @@ class Simulation:
         odds_ratio: the odds ratio of each copy of A1 at a causal SNP.
         lowest: the smallest frequency of A1 among controls.
         seed: the seed of numpy's generator.
+        reference: public frequencies of A1 among controls, instead of `lowest` to 1/2.
     """
 
     cases: int
@@ -69,6 +71,7 @@ class Simulation:
     odds_ratio: float = 1.5
     lowest: float = 0.05
     seed: int = 1
+    reference: AlleleFrequencies | None = None
 
     def __post_init__(self) -> None:
         check_sizes(self.cases, self.controls, "a simulation")
@@ -82,7 +85,10 @@ class Simulation:
     def frequencies(self) -> tuple[Array, Array, Array]:
         """(frequencies among cases, among controls, indices of the causal SNPs)."""
         rng = np.random.default_rng(self.seed)
-        controls = rng.uniform(self.lowest, 0.5, self.snps)
+        if self.reference is None:
+            controls = rng.uniform(self.lowest, 0.5, self.snps)
+        else:
+            controls = self.reference.draw(self.snps, rng)
         causal = np.sort(rng.choice(self.snps, self.causal, replace=False))
         cases = controls.copy()
         odds = self.odds_ratio * controls[causal] / (1 - controls[causal])
@@ -141,12 +147,15 @@ class Outcome:
     """The mean share of the true top M that came back in one setting, with its standard error."""
 
     people: int
+    cases: int
+    controls: int
     gamma: float
     top: int
     score: str
     relation: str
     privacy: str
     epsilon: float
+    share: float
     recovered: float
     error: float
 
@@ -159,18 +168,24 @@ class Experiment:
         gammas: the most a belief may grow.
         tops: how many SNPs are asked for.
         people: sizes of the study, half of them cases.
+        cases, controls: instead, the sizes of both groups, as many of one as of the other.
         prior: how sure the adversary is before.
-        snps, causal, odds_ratio: as for a simulated study.
+        snps, causal, odds_ratio, frequencies: as for a simulated study.
         studies: how many studies of each size.
         draws: how often each is released.
         score: "distance" or "chi2".
-        threshold: the χ² that the distance is measured from.
+        threshold: the χ² that the distance is measured from; None for the best by the forecast.
+        relations: between which studies ε is measured.
+        numbers: what else is paid for ("counts", "chi2"); "nothing" leaves all of ε to the choice.
+        share: how much of ε the choice has beside numbers; None for the best by the forecast.
         seed: the seed of the first study; the next ones follow.
     """
 
     gammas: Sequence[object] = ("1.5", "2", "3")
     tops: Sequence[int] = (3, 10)
     people: Sequence[int] = (1_000, 2_000, 5_000, 10_000, 20_000)
+    cases: Sequence[int] = ()
+    controls: Sequence[int] = ()
     prior: object = "0.5"
     snps: int = 5_000
     causal: int = 10
@@ -178,21 +193,46 @@ class Experiment:
     studies: int = 10
     draws: int = 10
     score: str = "distance"
-    threshold: Fraction = SELECTION_THRESHOLD
+    threshold: Fraction | None = SELECTION_THRESHOLD
+    relations: Sequence[str] = STUDY_RELATIONS
+    numbers: str = "nothing"
+    share: Fraction | None = None
+    frequencies: AlleleFrequencies | None = None
     seed: int = 1
 
     def __post_init__(self) -> None:
         for name in ("studies", "draws", "snps"):
             read_whole(getattr(self, name), name, 1)
         read_whole(self.seed, "seed", 0)
-        for name in ("gammas", "tops", "people"):
+        for name in ("gammas", "tops", "people", "relations"):
             check_sequence(getattr(self, name), name)
+        if len(self.cases) != len(self.controls):
+            message = "cases and controls are the sizes of the same studies: name as many of each"
+            raise InvalidInput(message, field="cases", value=tuple(self.cases))
+        for cases, controls in self.sizes():
+            check_sizes(cases, controls, "an experiment")
+        for relation in self.relations:  # refuses wrong settings
+            StudySettings(relation, 1.0, 1, self.score, self.threshold, self.numbers, self.share)
         for top in self.tops:
             read_whole(top, "top", 1, self.snps)
         for people in self.people:
             read_whole(people, "people", 20)
-        if self.score not in SNP_SCORE_KINDS:
-            raise UnknownName("score", str(self.score), SNP_SCORE_KINDS)
+
+    def sizes(self) -> list[tuple[int, int]]:
+        """Cases and controls of each study."""
+        if len(self.cases):
+            return list(zip(self.cases, self.controls, strict=True))
+        return [(people // 2, people - people // 2) for people in self.people]
+
+    def settle(
+        self, relation: str, epsilon: float, top: int, sizes: tuple[int, int]
+    ) -> StudySettings:
+        """The settings of one release, with what the forecast finds best where it is asked to."""
+        about = () if self.frequencies is None else (self.frequencies,)
+        asked = StudySettings(
+            relation, epsilon, top, self.score, self.threshold, self.numbers, self.share
+        )
+        return settle(PublicStudy(*sizes, self.snps, *about), asked)
 
     def levels(self) -> dict[tuple[object, str], float]:
         """ε for each γ, with plain DP and with bounded priors."""
@@ -207,42 +247,67 @@ class Experiment:
 def run_experiment(experiment: Experiment, progress: Progress | None = None) -> list[Outcome]:
     check_instance(experiment, Experiment, "experiment", "an Experiment")
     tell = check_progress(progress)
-    levels = experiment.levels()
     outcomes: list[Outcome] = []
-    total = len(experiment.people) * experiment.studies
-    for number, people in enumerate(experiment.people):
-        shares: dict[tuple[object, int, str, str], list[float]] = {}
+    total = len(experiment.sizes()) * experiment.studies
+    for number, sizes in enumerate(experiment.sizes()):
+        settings = _experiment_settings(experiment, sizes)
+        shares: dict[Setting, list[float]] = {setting: [] for setting in settings}
         for repeat in range(experiment.studies):
-            for setting, share in _recovered_shares(experiment, people, repeat, levels).items():
-                shares.setdefault(setting, []).append(share)
+            for setting, share in _recovered_shares(experiment, sizes, repeat, settings).items():
+                shares[setting].append(share)
             if tell is not None:
                 tell(number * experiment.studies + repeat + 1, total)
         for (gamma, top, relation, privacy), result in shares.items():
             error = float(np.std(result, ddof=1)) / len(result) ** 0.5 if len(result) > 1 else 0.0
+            used = settings[gamma, top, relation, privacy]
             asked = float(Fraction(str(gamma))), top, experiment.score, relation, privacy
-            epsilon, mean = levels[gamma, privacy], float(np.mean(result))
-            outcomes.append(Outcome(people, *asked, epsilon, mean, error))
+            spent = used.epsilon, float(used.share or 1)
+            mean = float(np.mean(result))
+            outcomes.append(Outcome(sum(sizes), sizes[0], sizes[1], *asked, *spent, mean, error))
     return outcomes
 
 
+Setting = tuple[object, int, str, str]
+"""γ, top, relation, and which priors."""
+
+
+def _experiment_settings(
+    experiment: Experiment, sizes: tuple[int, int]
+) -> dict[Setting, StudySettings]:
+    levels = experiment.levels()
+    return {
+        (gamma, top, relation, privacy): experiment.settle(
+            relation, levels[gamma, privacy], top, sizes
+        )
+        for relation in experiment.relations
+        for gamma, privacy, top in product(experiment.gammas, PRIVACY_KINDS, experiment.tops)
+    }
+
+
 def _recovered_shares(
-    experiment: Experiment, people: int, repeat: int, levels: dict[tuple[object, str], float]
-) -> dict[tuple[object, int, str, str], float]:
+    experiment: Experiment,
+    sizes: tuple[int, int],
+    repeat: int,
+    settings: dict[Setting, StudySettings],
+) -> dict[Setting, float]:
     """One study's share in each setting, the mean over draws."""
-    rng = np.random.default_rng([experiment.seed + repeat, people, 7])
-    sizes, seed = (people // 2, people - people // 2), experiment.seed + repeat
-    causal, odds_ratio = experiment.causal, experiment.odds_ratio
-    study = Simulation(*sizes, experiment.snps, causal, odds_ratio, seed=seed).study()
+    rng = np.random.default_rng([experiment.seed + repeat, sum(sizes), 7])
+    about = experiment.causal, experiment.odds_ratio
+    study = Simulation(
+        *sizes, experiment.snps, *about, seed=experiment.seed + repeat,
+        reference=experiment.frequencies,
+    ).study()  # fmt: skip
     best = np.argsort(-allelic_chi2(study.counts), kind="stable")
+    scores: dict[tuple[str, object], Array] = {}
     result = {}
-    for relation in STUDY_RELATIONS:
-        values = selection_scores(experiment.score, study.counts, relation, experiment.threshold)
-        change = score_sensitivity(experiment.score, *sizes, relation)
-        settings = product(experiment.gammas, PRIVACY_KINDS, experiment.tops)
-        for gamma, privacy, top in settings:
-            scale = 2 * top * change / levels[gamma, privacy]
-            share = _recovered_share(values, best[:top], scale, experiment.draws, rng)
-            result[gamma, top, relation, privacy] = share
+    for setting, used in settings.items():
+        by = used.relation, used.threshold
+        if by not in scores:
+            scores[by] = selection_scores(used.score, study.counts, *by)
+        change = score_sensitivity(used.score, *sizes, used.relation)
+        scale = 2 * used.top * change / (used.epsilon * float(used.share or 1))
+        share = _recovered_share(scores[by], best[: used.top], scale, experiment.draws, rng)
+        result[setting] = share
     return result
 
 

@@ -1,5 +1,5 @@
-"""A study from whatever file holds it: .bed, VCF or tables of counts; counting in shards, on Spark
-too.
+"""A study from whatever file holds it: .bed, .pgen, VCF or tables of counts; counting in shards, on
+Spark too.
 
 `counts` are exact and private; SNPs and sizes are public. Rows hold at most `cases` and `controls`
 people, fewer where genotypes are missing.
@@ -12,6 +12,13 @@ In a VCF file, read through cyvcf2 (the extra `vcf`), A1 is the alternate allele
 reference, as PLINK reads it with `--keep-allele-order`; a genotype with an unknown allele is
 missing. Only variants with one alternate allele have three genotypes; others are left out and their
 number is returned. The file is read in a process of its own: a damaged one can crash its reader.
+
+*X*: a male has one copy of what lies outside the pseudo-autosomal regions. Files hold it as none or
+two, and so it is counted (Clayton 2008): every person has one of three genotypes, so scores, counts
+and their sensitivities for both relations are those of other SNPs. Two copies that are always equal
+vary twice as much as two independent ones, so the sampling variance of a copy count on X is 1 + m
+times as large, with m the share of males among cases and controls (`Study.variance_factors`). The
+numbers of males are kept beside (`Study.haploid`), since PLINK's `--assoc` counts them once.
 """
 
 from __future__ import annotations
@@ -33,8 +40,11 @@ from whosin.exact import Array
 from whosin.extras import require_extras
 from whosin.gwas.bed import Bed, Groups, count_rows, open_bed, refuse_other_formats, sibling_path
 from whosin.gwas.people import (
+    HAPLOID_CHROMOSOMES,
+    X_CHROMOSOMES,
     Progress,
     Snps,
+    StudyFilter,
     check_instance,
     check_progress,
     check_sizes,
@@ -45,6 +55,7 @@ from whosin.gwas.people import (
     read_groups,
     sample_groups,
 )
+from whosin.gwas.pgen import Pgen, open_pgen, pgen_siblings
 from whosin.isolation import TaskLimits
 from whosin.plain_files import create_file
 from whosin.validation import read_path, read_whole
@@ -84,12 +95,71 @@ def count_bed(
 
 
 def open_study(
-    path: str | Path, phenotypes: str | Path | None, leave_out_no_sex: bool = False
+    path: str | Path,
+    phenotypes: str | Path | None,
+    leave_out_no_sex: bool = False,
+    keep: str | Path | None = None,
 ) -> tuple[Bed, Groups]:
     """A PLINK study's genotypes, checked, and who is a case or a control in it."""
     refuse_other_formats(path)
-    groups = read_groups(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex)
+    groups = read_groups(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex, keep)
     return open_bed(path, groups.people, count_lines(sibling_path(path, ".bim"))), groups
+
+
+def open_genotypes(
+    path: str | Path,
+    phenotypes: str | Path | None,
+    leave_out_no_sex: bool = False,
+    keep: str | Path | None = None,
+) -> tuple[Bed | Pgen, Snps, Groups]:
+    """The same of a .bed or a .pgen file, with its SNPs. Where both have the name, the .bed."""
+    refuse_other_formats(path)
+    if not is_pgen(path):
+        snps = read_bim(sibling_path(path, ".bim"))
+        bed, groups = open_study(path, phenotypes, leave_out_no_sex, keep)
+        return bed, snps, groups
+    require_extras("pgen")
+    people = pgen_siblings(path)[2]
+    groups = read_groups(people, phenotypes, leave_out_no_sex, keep)
+    return *open_pgen(path, groups.people), groups
+
+
+@dataclass(frozen=True, eq=False)
+class GenotypeView:
+    """Genotypes of single people at some SNPs of a file; `names` are those SNPs."""
+
+    file: Bed | Pgen
+    names: Snps
+    places: Array
+
+    @property
+    def path(self) -> Path:
+        return self.file.path
+
+    @property
+    def snps(self) -> int:
+        return len(self.places)
+
+    def genotypes(self, snps: Array, people: Array | None = None) -> Array:
+        """Copies of A1 (SNPs × people, int8), −1 where missing."""
+        return self.file.genotypes(self.places[snps], people)
+
+
+def open_view(
+    path: str | Path, phenotypes: str | Path | None, filters: StudyFilter
+) -> tuple[GenotypeView, Groups]:
+    """The genotypes of a .bed or .pgen file at the SNPs that filters choose, without Y and MT."""
+    file, snps, groups = open_genotypes(path, phenotypes, keep=filters.keep)
+    chosen = np.flatnonzero(filters.chosen_snps(snps) & ~snps.on(HAPLOID_CHROMOSOMES))
+    names = snps if len(chosen) == len(snps) else snps.take(chosen)
+    return GenotypeView(file, names, chosen), groups
+
+
+def is_pgen(path: str | Path) -> bool:
+    """Whether a study is PLINK 2's: by its ending, or because there is no other file."""
+    if str(path).endswith((".pgen", ".pvar", ".pvar.zst", ".psam")):
+        return True
+    return not sibling_path(path, ".bed").exists() and sibling_path(path, ".pgen").exists()
 
 
 def count_open(
@@ -109,6 +179,34 @@ def count_open(
         with ThreadPoolExecutor(THREAD_COUNT) as threads:
             return _collect_counts(counts, threads.map(count_shard, tasks), tell)
     return _collect_counts(counts, map(count_shard, tasks), tell)
+
+
+def count_everybody(
+    file: Bed | Pgen, groups: Groups, snps: Array | None = None, **how: Any
+) -> Array:
+    """SNPs × 9: people with 0, 1 and 2 copies of A1 among cases, controls and others.
+
+    Args:
+        snps: indices of SNPs; by default all of them.
+        how: `processes` and `progress`.
+    """
+    if isinstance(file, Pgen):
+        if how.get("processes") is not None:
+            read_whole(how["processes"], "processes", 1)
+        check_progress(how.get("progress"))
+        return file.count_groups([groups.cases, groups.controls], snps, **how)
+    rest = ~(groups.cases | groups.controls)
+    others = Groups(rest, np.zeros(len(rest), dtype=bool))
+    parts = [groups, others] if rest.any() else [groups]
+    if snps is None:
+        counts = [count_open(file, part, **how) for part in parts]
+    else:
+        rows = file.rows()
+        step = max(1, SHARD_BYTES // file.stride)
+        blocks = [np.asarray(rows[snps[at : at + step]]) for at in range(0, len(snps), step)]
+        counts = [np.concatenate([count_rows(each, part) for each in blocks]) for part in parts]
+    none = np.zeros((len(counts[0]), 3), dtype=np.int64)
+    return np.concatenate([counts[0], counts[1][:, :3] if rest.any() else none], axis=1)
 
 
 def split_shards(bed: Bed, size: int = SHARD_BYTES) -> list[tuple[int, int]]:
@@ -143,6 +241,8 @@ def _worker_count(bed: Bed, processes: int | None) -> int:
 PUBLIC_COLUMNS = ("CHR", "SNP", "BP", "A1", "A2")
 GENOTYPE_COUNT_COLUMNS = ("CASE_0", "CASE_1", "CASE_2", "CONTROL_0", "CONTROL_1", "CONTROL_2")
 """Columns of a table of counts: people with 0, 1 and 2 copies of A1."""
+HAPLOID_COLUMNS = ("MALE_CASE_0", "MALE_CASE_1", "MALE_CONTROL_0", "MALE_CONTROL_1")
+"""Further columns where there are SNPs on X: males among them, −1 on other chromosomes."""
 COUNT_TABLE_SUFFIXES = (".tsv", ".txt")
 VARIANT_SUFFIXES = (".vcf", ".vcf.gz", ".bcf")
 
@@ -156,6 +256,10 @@ class Study:
         others: SNPs × 3, people who were genotyped and are neither cases nor controls, and
             `unlabelled` is how many there are: a budget for genomes is theirs too.
         related: whether the file says that some people belong to one family.
+        haploid: SNPs × 4, on X males with none and with one copy of A1 among cases, then among
+            controls (of those in `counts`, where one copy counts as two); −1 on other chromosomes.
+        males: how many males there are among cases and controls.
+        origin: the study of which this one has some SNPs. A budget is bound to all of them.
     """
 
     snps: Snps
@@ -166,6 +270,9 @@ class Study:
     others: Array | None = None
     unlabelled: int = 0
     related: bool = False
+    haploid: Array | None = None
+    males: int = 0
+    origin: Study | None = None
 
     def __post_init__(self) -> None:
         check_instance(self.snps, Snps, "snps", "Snps")
@@ -186,6 +293,36 @@ class Study:
         both: Array = self.counts[:, :3] + self.counts[:, 3:]
         return both if self.others is None else both + self.others
 
+    def variance_factors(self) -> Array:
+        """How many times larger the sampling variance of copies of A1 is than for two independent
+        copies a person: 1 + m on X, with m the share of males, and 1 elsewhere."""
+        factors = np.ones(len(self.snps))
+        if self.haploid is not None:
+            factors[self.haploid[:, 0] >= 0] += self.males / (self.cases + self.controls)
+        return factors
+
+    def alleles(self) -> Array:
+        """SNPs × 4: copies of A1 and of A2 among cases, then among controls, where a male has one
+        on X."""
+        none, one, two, other_none, other_one, other_two = self.counts.T
+        copies = np.stack(
+            [one + 2 * two, one + 2 * none, other_one + 2 * other_two, other_one + 2 * other_none],
+            axis=1,
+        )
+        if self.haploid is not None:
+            copies -= np.maximum(self.haploid, 0)[:, [1, 0, 3, 2]]
+        return copies
+
+    def take(self, indices: Array) -> Study:
+        """The study of some of its SNPs."""
+        return replace(
+            self,
+            snps=self.snps.take(indices),
+            counts=self.counts[indices],
+            others=None if self.others is None else self.others[indices],
+            haploid=None if self.haploid is None else self.haploid[indices],
+        )
+
 
 def read_study(
     path: str | Path,
@@ -194,54 +331,87 @@ def read_study(
     processes: int | None = None,
     leave_out_no_sex: bool = False,
     progress: Progress | None = None,
+    filters: StudyFilter | None = None,
 ) -> Study:
-    """Read a study: PLINK's .bed, .bim and .fam, a VCF file, or a table of counts (.tsv).
+    """Read a study: PLINK's .bed, .bim and .fam, PLINK 2's .pgen, .pvar and .psam, a VCF file, or a
+    table of counts (.tsv).
 
-    SNPs on chromosomes that some people have once (X, Y, mitochondrial) are left out, and variants
-    of a VCF file with several alternate alleles.
+    Left out are SNPs on Y and on the mitochondrial chromosome, those on X where the file does not
+    say who is male, and variants with several alternate alleles. `filters` choose people and SNPs.
     """
-    file = read_path(path, "study")
+    file, chosen = read_path(path, "study"), filters or StudyFilter()
     name = file.name.lower()
     if name.endswith(COUNT_TABLE_SUFFIXES):
-        if phenotypes is not None:
-            message = "a table of counts needs no phenotype file: it has cases and controls already"
-            raise InvalidInput(message, field="phenotype file", value=phenotypes)
-        return read_table(file)
+        for option, given in (("phenotype file", phenotypes), ("--keep", chosen.keep)):
+            if given is not None:
+                message = f"{file.name} has counts of cases and controls, and no single people"
+                raise InvalidInput(message, field=option, value=given, hint="leave it out")
+        return _filter_snps(read_table(file), chosen)
     if name.endswith(VARIANT_SUFFIXES):
         if phenotypes is None:
             message = f"{file.name} is a VCF file, which does not say who is a case"
             raise InvalidInput(message, field="phenotype file", hint="give a phenotype file")
-        snps, counts, groups, left_out = count_vcf(path, phenotypes)
-        unlabelled = groups.people - sum(groups.sizes)
-        found = Study(
-            snps, counts[:, :6], *groups.sizes, left_out, counts[:, 6:], unlabelled=unlabelled
-        )
-        return _keep_diploid(found)
-    refuse_other_formats(path)
-    snps = read_bim(sibling_path(path, ".bim"))
-    bed, groups = open_study(path, phenotypes, leave_out_no_sex)
-    counts = count_open(bed, groups, processes=processes, progress=progress)
-    found = Study(snps, counts, *groups.sizes, related=groups.related)
-    rest = ~(groups.cases | groups.controls)
-    if rest.any():
-        nobody = np.zeros(len(rest), dtype=bool)
-        others = count_open(bed, Groups(rest, nobody), processes=processes)[:, :3]
-        found = replace(found, others=others, unlabelled=int(rest.sum()))
+        snps, counts, groups, left_out = count_vcf(path, phenotypes, chosen.keep)
+        return _filter_snps(_make_study(snps, counts, groups, left_out), chosen)
+    genotypes, snps, groups = open_genotypes(path, phenotypes, leave_out_no_sex, chosen.keep)
+    counts = count_everybody(genotypes, groups, processes=processes, progress=progress)
+    (on_x,) = np.nonzero(snps.x_linked(chosen.split_par))
+    left_out = len(genotypes.alleles) - len(snps) if isinstance(genotypes, Pgen) else 0
+    if not len(on_x) or groups.males is None:
+        return _filter_snps(_make_study(snps, counts, groups, left_out), chosen)
+    males = _count_males(genotypes, groups, groups.males, on_x)
+    counts[on_x[:, None], HETEROZYGOUS_COLUMNS] -= males[:, HETEROZYGOUS_COLUMNS]
+    haploid = np.full((len(snps), 4), -1, dtype=np.int64)
+    haploid[on_x] = males[:, [0, 2, 3, 5]]
+    made = _make_study(snps, counts, groups, left_out, haploid)
+    known = (groups.cases | groups.controls) & groups.males
+    return _filter_snps(replace(made, males=int(known.sum())), chosen)
+
+
+HETEROZYGOUS_COLUMNS = np.array([1, 4, 7])
+"""People with one copy of A1, of nine counts a SNP."""
+
+
+def _count_males(file: Bed | Pgen, groups: Groups, males: Array, snps: Array) -> Array:
+    """SNPs × 9, as `count_everybody`, of males alone."""
+    cases, controls = groups.cases & males, groups.controls & males
+    others = males & ~(groups.cases | groups.controls)
+    if isinstance(file, Pgen):
+        return file.count_groups([cases, controls, others], snps)[:, :9]
+    rest = count_everybody(file, Groups(others, ~males), snps)[:, :3]
+    return np.concatenate(
+        [count_everybody(file, Groups(cases, controls), snps)[:, :6], rest], axis=1
+    )
+
+
+def _make_study(
+    snps: Snps, counts: Array, groups: Groups, left_out: int, haploid: Array | None = None
+) -> Study:
+    """A study of counts (SNPs × 9), without the SNPs that males or some people have once."""
+    unlabelled = groups.people - sum(groups.sizes)
+    others = counts[:, 6:] if unlabelled else None
+    sizes = groups.sizes
+    found = Study(
+        snps, counts[:, :6], *sizes, left_out, others, unlabelled, groups.related, haploid
+    )
     return _keep_diploid(found)
 
 
-def _keep_diploid(study: Study) -> Study:
-    kept = study.snps.autosomal()
-    if kept.all():
+def _filter_snps(study: Study, filters: StudyFilter) -> Study:
+    chosen = filters.chosen_snps(study.snps)
+    if chosen.all():
         return study
-    indices = np.flatnonzero(kept)
-    return replace(
-        study,
-        snps=study.snps.take(indices),
-        counts=study.counts[indices],
-        others=None if study.others is None else study.others[indices],
-        left_out=study.left_out + int((~kept).sum()),
-    )
+    return replace(study.take(np.flatnonzero(chosen)), origin=study)
+
+
+def _keep_diploid(study: Study) -> Study:
+    gone = study.snps.on(HAPLOID_CHROMOSOMES)
+    if study.haploid is None:
+        gone |= study.snps.on(X_CHROMOSOMES)
+    if not gone.any():
+        return study
+    kept = study.take(np.flatnonzero(~gone))
+    return replace(kept, left_out=study.left_out + int(gone.sum()))
 
 
 def read_table(path: Path) -> Study:
@@ -252,43 +422,74 @@ def read_table(path: Path) -> Study:
     sizes = _read_sizes(lines[0], path.name) if lines and lines[0].startswith("#") else None
     rows = [line.split() for line in lines[sizes is not None :] if line.strip()]
     header = rows[0] if rows else []
-    wanted = (*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS)
+    wanted = [*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS]
     if missing := [column for column in wanted if column not in header]:
         message = f"the header of {path.name} has no column {missing[0]}"
         raise InvalidInput(message, field=path.name, value=missing[0])
     if any(len(row) != len(header) for row in rows):
         message = f"some lines of {path.name} do not have the {len(header)} columns of its header"
         raise InvalidInput(message, field=path.name)
+    if sizes is not None and sizes[2] is not None and set(HAPLOID_COLUMNS) <= set(header):
+        wanted += HAPLOID_COLUMNS
     at = [header.index(column) for column in wanted]
     columns = [[row[place] for row in rows[1:]] for place in at]
     chromosome, name, position, a1, a2 = columns[:5]
     try:
         positions = np.array(list(map(int, position)), np.int64)
-        counts = np.array([list(map(int, column)) for column in columns[5:]], np.int64).T
+        numbers = np.array([list(map(int, column)) for column in columns[5:]], np.int64).T
     except (ValueError, OverflowError):
         message = f"some counts or positions in {path.name} are not whole numbers"
         raise InvalidInput(message, field=path.name) from None
-    counts = read_counts(counts.reshape(-1, 6))
-    if sizes is None:
-        sizes = _constant_sizes(counts, path.name)
-    return _keep_diploid(Study(Snps(chromosome, name, positions, a1, a2), counts, *sizes))
+    numbers = numbers.reshape(-1, len(wanted) - len(PUBLIC_COLUMNS))
+    counts = read_counts(numbers[:, :6])
+    cases, controls, males = sizes or (*_constant_sizes(counts, path.name), None)
+    snps = Snps(chromosome, name, positions, a1, a2)
+    found = Study(snps, counts, cases, controls, males=males or 0)
+    if numbers.shape[1] > 6:
+        found = replace(found, haploid=_read_haploid(numbers[:, 6:], counts, path.name))
+    return _keep_diploid(found)
+
+
+def _read_haploid(haploid: Array, counts: Array, name: str) -> Array:
+    """Males on X, of whom there are as many as counts allow, or −1 four times."""
+    diploid = (haploid == -1).all(axis=1)
+    fits = ((haploid >= 0) & (haploid <= counts[:, [0, 2, 3, 5]])).all(axis=1)
+    if not (diploid | fits).all():
+        message = f"{name} has more males with a genotype than people, or fewer than none"
+        raise InvalidInput(message, field=name, hint="write -1 four times for SNPs not on X")
+    return haploid
 
 
 def write_table(study: Study, path: Path) -> None:
     """Write the exact counts of a study, for `read_table`. They are private."""
-    columns = (*study.snps.columns(), *study.counts.T.tolist())
+    sizes = f"# cases {study.cases} controls {study.controls}"
+    names = [*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS]
+    numbers = study.counts
+    if study.haploid is not None:
+        sizes, names = f"{sizes} males {study.males}", [*names, *HAPLOID_COLUMNS]
+        numbers = np.concatenate([numbers, study.haploid], axis=1)
     with create_file(path, "--save", private=True) as file:
-        file.write(f"# cases {study.cases} controls {study.controls}\n")
-        file.write("\t".join((*PUBLIC_COLUMNS, *GENOTYPE_COUNT_COLUMNS)) + "\n")
-        line = "\t".join(["%s"] * len(columns)) + "\n"
-        file.writelines(line % row for row in zip(*columns, strict=True))
+        file.write(f"{sizes}\n")
+        file.write("\t".join(names) + "\n")
+        line = "\t".join(["%s"] * len(names)) + "\n"
+        for first in range(0, len(study.snps), TABLE_BLOCK_SNPS):
+            block = np.arange(first, min(first + TABLE_BLOCK_SNPS, len(study.snps)))
+            columns = (*study.snps.take(block).columns(), *numbers[block].T.tolist())
+            file.writelines(line % row for row in zip(*columns, strict=True))
 
 
-def _read_sizes(line: str, name: str) -> tuple[int, int]:
+TABLE_BLOCK_SNPS = 1 << 16
+"""SNPs that are written at a time: Python's numbers take ten times the memory of numpy's."""
+
+
+def _read_sizes(line: str, name: str) -> tuple[int, int, int | None]:
+    """(cases, controls, males where they are said)."""
     words = line.lstrip("#").split()
-    if len(words) == 4 and words[::2] == ["cases", "controls"]:
+    if words[::2] in (["cases", "controls"], ["cases", "controls", "males"]):
         with contextlib.suppress(ValueError):
-            return int(words[1]), int(words[3])
+            cases, controls, *males = map(int, words[1::2])
+            if not males or 0 <= males[0] <= cases + controls:
+                return cases, controls, males[0] if males else None
     message = f"the first line of {name} is {line[:40]!r}"
     raise InvalidInput(
         message, field=name, value=line[:40], hint="write it like '# cases 500 controls 480'"
@@ -336,14 +537,16 @@ VARIANT_READER_LIMITS = TaskLimits(7 * 86400.0, 8 << 30)
 """A file may be long, and what is kept of it is some bytes a variant."""
 
 
-def count_vcf(path: str | Path, phenotypes: str | Path) -> tuple[Snps, Array, Groups, int]:
+def count_vcf(
+    path: str | Path, phenotypes: str | Path, keep: str | Path | None = None
+) -> tuple[Snps, Array, Groups, int]:
     """(SNPs, counts SNPs × 9 of cases, controls and others, the groups, variants left out)."""
     require_extras("vcf")
     file = Path(path)
     file.open("rb").close()  # a missing file is reported as one
     try:
         run = partial(isolation.run_isolated, limits=VARIANT_READER_LIMITS)
-        groups = sample_groups(run(binary_readers.vcf_samples, str(file)), phenotypes)
+        groups = sample_groups(run(binary_readers.vcf_samples, str(file)), phenotypes, keep)
         labels = groups.cases.tolist(), groups.controls.tolist()
         counted, result, left_out = run(binary_readers.vcf_counts, str(file), *labels)
     except (Crashed, OutOfMemory):

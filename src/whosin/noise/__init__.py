@@ -7,13 +7,13 @@ integers and is added to integers: what is not an integer is first put on a `Gri
 sensitivity is accounted.
 """
 
-from whosin.noise.additive import discrete_gaussian, discrete_laplace, geometric
-from whosin.noise.distributions import GaussianNoise, Grid, LaplaceNoise
+from whosin.noise.additive import cube, discrete_gaussian, discrete_laplace, geometric
+from whosin.noise.coins import bernoulli, exp_minus
+from whosin.noise.distributions import CubeNoise, GaussianNoise, Grid, LaplaceNoise
 from whosin.noise.selection import (
-    bernoulli,
     categorical,
-    exp_minus,
     noisy_max,
+    noisy_max_gap,
     randomized_response,
     selection_epsilon,
     selection_rho,
@@ -24,17 +24,20 @@ from whosin.noise.source import Source, uniform
 __all__ = [
     "SAMPLERS",
     "SELECTIONS",
+    "CubeNoise",
     "GaussianNoise",
     "Grid",
     "LaplaceNoise",
     "Source",
     "bernoulli",
     "categorical",
+    "cube",
     "discrete_gaussian",
     "discrete_laplace",
     "exp_minus",
     "geometric",
     "noisy_max",
+    "noisy_max_gap",
     "randomized_response",
     "selection_epsilon",
     "selection_rho",
@@ -51,9 +54,10 @@ SAMPLERS = (
     discrete_laplace,
     discrete_gaussian,
     geometric,
+    cube,
     uniform,
     bernoulli,
     categorical,
     randomized_response,
 )
-SELECTIONS = (noisy_max, top_k, selection_epsilon, selection_rho)
+SELECTIONS = (noisy_max, noisy_max_gap, top_k, selection_epsilon, selection_rho)

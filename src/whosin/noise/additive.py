@@ -1,4 +1,4 @@
-"""The discrete Laplace, geometric and Gaussian distributions, drawn exactly."""
+"""The discrete Laplace, geometric, Gaussian and cube distributions, drawn exactly."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from whosin.errors import Unsupported
 from whosin.exact import Array, ball_exp
-from whosin.noise.selection import bernoulli_exp, exp_minus
+from whosin.noise.coins import bernoulli_exp, exp_minus
 from whosin.noise.source import (
     BLOCK_WORDS,
     MAX_SCALE_PARAMETER,
@@ -22,11 +22,12 @@ from whosin.noise.source import (
     Source,
     checked_source,
     count_draws,
+    draw_below,
     is_below,
     read_positive,
     shape_draws,
 )
-from whosin.validation import require_exactly_one
+from whosin.validation import read_whole, require_exactly_one
 
 # The discrete Laplace and the geometric distribution, of any scale.
 #
@@ -331,3 +332,69 @@ def _top(variance: Fraction, last: int, split: bool, first_bits: int, word_bits:
 
 
 _sampler_gaussian = lru_cache(maxsize=32)(DiscreteGaussian)
+
+
+# The cube distribution: whole vectors, P(v) ∝ e^(−‖v‖∞/s).
+#
+# Σ_{K ≥ ‖v‖∞} a^K = a^‖v‖∞/(1 − a), where a = e^(−1/s): a radius K with the weight (2K+1)^M a^K and
+# then M independent uniforms on {−K, …, K} have that law. And Σ_K (2K+1)^M z^K = Σ_j B(M, j) z^j /
+# (1 − z)^(M+1), with the Eulerian numbers of type B, so K = J + M + 1 geometrics, where J has the
+# weight B(M, j) a^j (Hardt and Talwar 2010 for the continuous law).
+
+MAX_CUBE_DIMENSIONS = 1_000
+"""The table of J has as many entries, of as many digits."""
+
+
+def cube(
+    scale: object, dimensions: int, count: int = 1, *, source: Source = SYSTEM_SOURCE
+) -> Array:
+    """Vectors of integers (count × dimensions) with P(v) ∝ e^(−‖v‖∞/s), exactly. Added to counts
+    that a neighbour moves by at most Δ *each*, they are Δ/s-differentially private.
+
+    Args:
+        scale: s, above 0 and at most 2^52; a float is read by its decimals.
+        dimensions: M, from 1 to 1,000.
+        count: how many vectors.
+    """
+    width = read_positive(scale, "scale")
+    size = read_whole(dimensions, "dimensions", 1, MAX_CUBE_DIMENSIONS)
+    vectors = count_draws(count)
+    bits = checked_source(source)
+    more = geometric(width, (vectors, size + 1), source=bits).sum(axis=1)
+    radii = _cube_table(width, size).draw(bits, vectors).astype(np.int64) + more
+    if (radii >= 1 << 61).any() or (radii < 0).any():
+        message = "a draw of noise does not fit into 64 bits"
+        raise Unsupported(message, field="scale", hint="use a smaller scale")
+    drawn = [draw_below(2 * radius + 1, size, bits) - radius for radius in radii.tolist()]
+    return np.array(drawn, dtype=np.int64).reshape(vectors, size)
+
+
+def eulerian_numbers(order: int) -> list[int]:
+    """B(n, 0), …, B(n, n): B(n, k) = (2k+1) B(n−1, k) + (2n−2k+1) B(n−1, k−1)."""
+    row = [1]
+    for n in range(1, order + 1):
+        longer = [*row, 0]
+        row = [
+            (2 * k + 1) * longer[k] + ((2 * n - 2 * k + 1) * longer[k - 1] if k else 0)
+            for k in range(n + 1)
+        ]
+    return row
+
+
+@lru_cache(maxsize=32)
+def _cube_table(scale: Fraction, dimensions: int) -> Inversion:
+    """J by inversion of P(J ≤ j)."""
+    numbers = eulerian_numbers(dimensions)
+
+    def thresholds(precision: int) -> list[Any]:
+        from flint import arb, ctx
+
+        with ctx.workprec(precision + 64):
+            ratio = ball_exp(-1 / scale, precision + 64)
+            sums, power = [arb(0)], arb(1)
+            for number in numbers:
+                sums.append(sums[-1] + number * power)
+                power = power * ratio
+            return [each / sums[-1] for each in sums[1:-1]]
+
+    return Inversion(thresholds, np.arange(dimensions + 1))

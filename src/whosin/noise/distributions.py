@@ -1,6 +1,7 @@
 """Noise as value objects: how it is drawn, how far it strays, what it costs; and grids for it.
 
-`LaplaceNoise` and `GaussianNoise` are distributions on the integers, drawn exactly. Their
+`LaplaceNoise` and `GaussianNoise` are distributions on the integers, drawn exactly, and `CubeNoise`
+one on vectors of them. Their
 widths are rationals, and so are their costs: an ε or a ρ at a sensitivity in steps of the
 statistic. Floats (variances, tails, quantiles) are for people and err towards more noise. A `Grid`
 makes integers of other numbers. Trade-off curves of mechanisms with such noise are in
@@ -22,7 +23,7 @@ import numpy.typing as npt
 
 from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import Array, exact_fraction, rational, round_up
-from whosin.noise.additive import discrete_gaussian, discrete_laplace
+from whosin.noise.additive import cube, discrete_gaussian, discrete_laplace, eulerian_numbers
 from whosin.noise.source import MAX_SCALE_PARAMETER, Shape, read_positive
 from whosin.validation import read_whole
 
@@ -222,6 +223,84 @@ class GaussianNoise(IntegerNoise):
         `tail`, which is that of the continuous distribution or one less."""
         most = math.ceil(self.continuous_quantile(confidence))
         return most - 1 if most and self.tail(most - 1) <= 1 - confidence else most
+
+
+@dataclass(frozen=True)
+class CubeNoise:
+    """The cube distribution on whole vectors, P(v) ∝ e^(−‖v‖∞/s): for M counts that a neighbour
+    moves by at most Δ each, it costs Δ/s, and each count gets about M/√3 times s of noise, where
+    Laplace noise of scale MΔ/ε would be M√2. With M = 1 it is Laplace noise.
+
+    Attributes:
+        scale: s, in steps of the counts.
+        dimensions: M.
+    """
+
+    scale: Fraction
+    dimensions: int
+
+    @classmethod
+    def at_epsilon(
+        cls, sensitivity: int | Fraction, epsilon: Fraction, dimensions: int
+    ) -> CubeNoise:
+        """The noise that makes counts of this L∞ sensitivity ε-differentially private."""
+        return cls(Fraction(sensitivity) / epsilon, dimensions)
+
+    def draw(self, count: int = 1) -> Array:
+        """Exact vectors of noise, count × M, from the secure source."""
+        return cube(self.scale, self.dimensions, count)
+
+    def cost(self, sensitivity: int | Fraction) -> Fraction:
+        """ε for counts of this L∞ sensitivity."""
+        return Fraction(sensitivity) / self.scale
+
+    @property
+    def variance(self) -> float:
+        """Of one count: E[K(K+1)]/3 over the radius K, which is a sum of independent terms."""
+        rate = 1 / float(self.scale)
+        logs = [math.log(each) - j * rate for j, each in enumerate(self._eulerian)]
+        weights = np.exp(np.array(logs) - max(logs))
+        weights /= weights.sum()
+        j = np.arange(len(weights))
+        mean = float(weights @ j)
+        spread = float(weights @ j**2) - mean**2
+        step = -math.expm1(-rate)
+        mean += (self.dimensions + 1) * math.exp(-rate) / step
+        spread += (self.dimensions + 1) * math.exp(-rate) / step**2
+        return max((spread + mean**2 + mean) / 3, MIN_VARIANCE)
+
+    @property
+    def _eulerian(self) -> list[int]:
+        return eulerian_numbers(self.dimensions)
+
+    def continuous_tail(self, distance: Array | float) -> Array:
+        """Pr[|X| > distance] of one count under the continuous law, of which X is ± a gamma
+        variable of a shape that is uniform on 1, …, M: Q(M, x) − (x/M) Q(M − 1, x)."""
+        from scipy.special import gammaincc
+
+        shape = self.dimensions
+        x = np.abs(np.asarray(distance, dtype=float)) / float(self.scale)
+        lower = gammaincc(shape - 1, x) if shape > 1 else 0.0
+        return np.asarray(np.maximum(gammaincc(shape, x) - x / shape * lower, 0.0))
+
+    def continuous_quantile(self, confidence: float) -> float:
+        """One count's continuous noise is at most this far from 0 with this probability."""
+        low, high = 0.0, float(self.scale)
+        while self.continuous_tail(high) > 1 - confidence:
+            high *= 2
+        for _ in range(60):
+            middle = (low + high) / 2
+            low, high = (
+                (middle, high) if self.continuous_tail(middle) > 1 - confidence else (low, middle)
+            )
+        return high
+
+    def check_drawable(self, hint: str, field: str = "noise") -> CubeNoise:
+        """The noise, if the sampler can draw it; `hint` says what would make it narrower."""
+        if self.scale > MAX_SCALE_PARAMETER:
+            message = f"the noise would need a scale of {spell(float(self.scale), 3)} steps"
+            raise InvalidInput(f"{message}; at most 2^52 is drawn", field=field, hint=hint)
+        return self
 
 
 Noise = LaplaceNoise | GaussianNoise

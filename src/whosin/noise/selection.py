@@ -1,9 +1,9 @@
-"""Private selection (OpenDP's noisy max and top-k), and exact draws from lists and coins."""
+"""Private selection (noisy max with its gap, OpenDP's top-k), and exact draws from lists."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import lru_cache
 from itertools import accumulate
@@ -13,21 +13,22 @@ import numpy as np
 import numpy.typing as npt
 
 from whosin.errors import InvalidInput, invalid_value, shorten
-from whosin.exact import Array, ball, ball_exp, probability, rational, read_ranged, round_up
+from whosin.exact import Array, ball, probability, rational, round_up
 from whosin.extras import require_extras
+from whosin.noise.additive import geometric
 from whosin.noise.source import (
     SYSTEM_SOURCE,
     Inversion,
-    Real,
     Shape,
     Size,
     Source,
     checked_source,
     count_draws,
-    is_below,
     shape_draws,
 )
 from whosin.validation import read_list, read_whole
+
+MAX_GAP_SCORE = 2**61
 
 # Choosing the best of many, privately: OpenDP's noisy top-k and noisy max.
 #
@@ -149,6 +150,47 @@ def _measurement(
     )
 
 
+# The best of many, and how far it is ahead.
+#
+# Whole scores q get independent geometric noise, P(Z = k) = (1 − ρ)ρ^k with ρ = e^(−1/scale); of
+# equal sums r the earlier one wins. With the winner i goes its *lexicographic* gap, the least r_i −
+# r_j − [j before i] over all others j, which is at least 0. If scores move by c between neighbours,
+# the chance of (i, g) moves by at most the factor ρ^(−max|c_i − c_j|), so both together cost
+# 2Δ/scale as the winner alone does, or Δ/scale where all scores move the same way. With T the
+# largest r_j + [j before i] of the others, (i, g) has the chance (1 − ρ) Σ_{T ≥ a} P(T) ρ^(T−a)
+# where a = q_i − g; P(T) ρ^(−T) rises with T, because each r_j has a chance as ρ^(r_j) from its
+# start on and all the distribution functions rise; so P(a) ≤ (1/ρ − ρ) times the sum from a + 1 on,
+# and a shift of a by one moves the sum by at most the factor 1/ρ either way. The *plain* gap, r_i −
+# r_j with ties in a fixed order, costs twice: from (2, 1, −2) to (1, 2, −1) "the second one, gap 0"
+# becomes ρ^(−4) times as likely. (Ding et al. 2021 have the gap for continuous noise, which has no
+# ties). Whoever is to win where nobody is good must be a candidate with a score, and noise.
+
+
+def noisy_max_gap(
+    scores: npt.ArrayLike, scale: object, *, source: Source = SYSTEM_SOURCE
+) -> tuple[int, int]:
+    """The position of (nearly) the largest score, and its lexicographic gap to the next one.
+
+    Costs ε = 2Δ/scale for scores of sensitivity Δ each, Δ/scale if monotonic; the gap is free.
+
+    Args:
+        scores: integers; their order is public, and earlier ones win ties.
+        scale: of the geometric noise, above 0.
+    """
+    values = np.ascontiguousarray(scores)
+    if values.ndim != 1 or values.size < 2 or values.dtype.kind not in "iu":
+        message = "scores must be a list of two whole numbers or more"
+        raise InvalidInput(message, field="scores", value=values.dtype)
+    if np.abs(values).max() >= MAX_GAP_SCORE:
+        raise InvalidInput("scores must be below 2^61 in size", field="scores")
+    noisy = values.astype(np.int64) + geometric(scale, values.size, source=source)
+    best = int(noisy.argmax())
+    ahead = [noisy[best] - rest.max() for rest in (noisy[:best], noisy[best + 1 :]) if rest.size]
+    if best:
+        ahead[0] -= 1
+    return best, int(min(ahead))
+
+
 # Draws from a list of exact probabilities, and randomised responses.
 #
 # Outcome i has the i-th probability, exactly; the probabilities are rational and add up to 1
@@ -249,107 +291,3 @@ def _table(probabilities: tuple[Fraction, ...]) -> Inversion:
             return list(map(ball, sums))
 
     return Inversion(thresholds, np.arange(len(probabilities)))
-
-
-# Coins: Bernoulli draws with a rational or a certified-real probability.
-#
-# P(1) is the probability, exactly. A real is given as a function from a precision in bits to an Arb
-# ball that contains it; `exp_minus(x)` is e^(−x) for a rational x ≥ 0. `bernoulli_exp` draws one
-# coin for each of many exponents that are known as floats with a relative error, using nothing but
-# IEEE arithmetic where that decides, and the exact exponent where it does not.
-
-MAX_COMPARED_OUTCOMES = 64
-"""Up to this many coins are compared one by one, without a table."""
-SCREEN_MARGIN = 2.0**-44
-"""More than the rounding errors of the sums below; exponents come within this relative error."""
-
-
-@overload
-def bernoulli(probability: object, size: None = None, *, source: Source = SYSTEM_SOURCE) -> int: ...
-@overload
-def bernoulli(probability: object, size: Shape, *, source: Source = SYSTEM_SOURCE) -> Array: ...
-def bernoulli(
-    probability: object, size: Size = None, *, source: Source = SYSTEM_SOURCE
-) -> Array | int:
-    """Coins: 1 with the probability, exactly, and otherwise 0.
-
-    Args:
-        probability: a number in [0, 1] (a float is read by its decimals), or a certified
-            real: a function from a precision in bits to an Arb ball, such as `exp_minus(x)`.
-        size: how many, or a shape; None for one Python integer.
-    """
-    real, count = _read_real(probability), count_draws(size)
-    source = checked_source(source)
-    if count <= MAX_COMPARED_OUTCOMES:
-        coins = np.array([is_below(source, real) for _ in range(count)], dtype=np.int64)
-    else:
-        coins = _table_coins(real).draw(source, count).astype(np.int64)
-    return shape_draws(coins, size)
-
-
-def exp_minus(exponent: object) -> Real:
-    """e^(−x) as a certified real, for a rational x ≥ 0."""
-    number = rational(exponent, "exponent")
-    if number < 0:
-        raise invalid_value("exponent", "at least 0", exponent)
-    return lambda precision: ball_exp(-number, precision)
-
-
-def _read_real(probability: object) -> Real:
-    if not callable(probability):
-        return _rational(read_ranged(probability, "probability", "between 0 and 1"))
-    from flint import arb
-
-    result = probability(128)
-    if not isinstance(result, arb) or not result.is_finite() or result < 0 or result > 1:
-        accepted = "between 0 and 1, or a function from a precision to an Arb ball there"
-        raise invalid_value("probability", accepted, repr(result))
-    return probability
-
-
-@lru_cache(maxsize=64)
-def _rational(number: Fraction) -> Real:
-    """The rational as a certified real; the same function each time, so that its table is kept."""
-    from flint import ctx
-
-    def real(precision: int) -> Any:
-        with ctx.workprec(precision):
-            return ball(number)
-
-    return real
-
-
-@lru_cache(maxsize=32)
-def _table_coins(real: Real) -> Inversion:
-    return Inversion(lambda precision: [real(precision)], np.array([1, 0]))
-
-
-def bernoulli_exp(exponents: Array, exact: Callable[[int], Fraction], source: Source) -> Array:
-    """For each exponent y ≥ 0 a coin with P(True) = e^(−y).
-
-    The sums 1 − y + y²/2 − … ± y^n/n! lie below e^(−y) for odd n and above it for even n (Taylor's
-    theorem), so U is certainly below or above unless it falls between the two.
-
-    Args:
-        exponents: floats within a relative error of 2^-45 of the true exponents.
-        exact: the true exponent at a position.
-    """
-    words = source.words(32, exponents.size)
-    low = _taylor_exp(exponents * (1 + SCREEN_MARGIN), 7) - SCREEN_MARGIN
-    high = _taylor_exp(exponents * (1 - SCREEN_MARGIN), 8) + SCREEN_MARGIN
-    # A sum is off by many times its largest term's unit: beyond 1 the exact path decides.
-    near = exponents <= 1
-    below = near & (words + 1.0 <= low * 2.0**32)
-    unsure = np.flatnonzero(~(below | (near & (words >= high * 2.0**32))))
-    for index in unsure:
-        real = exp_minus(exact(int(index)))
-        below[index] = is_below(source, real, int(words[index]), 32)
-    return below
-
-
-def _taylor_exp(exponents: Array, order: int) -> Array:
-    """Σ_{i ≤ order} (−y)^i/i!, by Horner's rule."""
-    total = np.ones_like(exponents)
-    for step in range(order, 0, -1):
-        total = 1 - exponents / step * total
-    return total

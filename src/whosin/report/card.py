@@ -423,21 +423,25 @@ def describe_budget_state(budget_state: BudgetState) -> Document:
     return Document("", tuple(budget_state_card(budget_state)))
 
 
-def describe_people(people: PeopleBudget) -> TextSection:
-    """What datasets that may be about the same people allow together."""
+def describe_people(people: PeopleBudget, answers: str = "the answers so far") -> TextSection:
+    """What datasets that may be about the same people allow together.
+
+    Args:
+        answers: which answers are counted as spent.
+    """
     names = [each.dataset for each in people.states]
     listed = f"{', '.join(names[:-1])} and {names[-1]}"
     same = f"{listed} have the same privacy unit and columns."
-    lines = people_lines(people)
+    lines = people_lines(people, answers)
     return make_section("What these datasets allow together", same, *lines, level=2)
 
 
-def people_lines(people: PeopleBudget) -> list[str]:
+def people_lines(people: PeopleBudget, answers: str = "the answers so far") -> list[str]:
     """What the answers and the budgets of several datasets allow of someone who is in all."""
     prior = format_percent(people.prior, "down")
     lines = []
     for what, total, certain in (
-        ("the answers so far", people.epsilon, people.certain),
+        (answers, people.epsilon, people.certain),
         ("the whole budgets", people.budget_epsilon, not people.failure),
     ):
         if not math.isfinite(total):

@@ -40,6 +40,7 @@ from whosin.report.summary import (
     bound_replacement,
     join_said,
     list_priors,
+    name_question,
     parameter_facts,
     promise_sentence,
     unit_facts,
@@ -49,6 +50,7 @@ from whosin.scenario_model import AboutSection
 if TYPE_CHECKING:
     from whosin.release.scenario import Scenario
 
+PACK_FILES = ("evidence.json", "evidence.schema.json", "evidence.html", "registry.yaml")
 PACK_KEYS = ("controller", "contact", "period", "decided_by", "reasons")
 """What [about] has to say before a pack can be written."""
 REGISTRY_REPOSITORY = "opendp/deployments-registry-data"
@@ -164,7 +166,7 @@ def evidence_data(
         "chosen_by_looking": list(scenario.looked_up),
         "questions": [
             {
-                "title": each.query.title,
+                "title": name_question(each.query.title, each.spend.what),
                 "noise": each.noise,
                 "cost": cost_data(each.spend.cost(plan.relation)),
             }
@@ -192,6 +194,20 @@ def evidence_data(
             "entry": registry_entry(scenario, estimates, state, made, version),
         },
     }
+
+
+def pack_texts(data: Mapping[str, Any]) -> dict[str, str]:
+    """The files of a pack by their names, from `evidence_data`."""
+    from whosin.report.html import render_page
+
+    pinned = f"# {REGISTRY_REPOSITORY} {REGISTRY_SCHEMA} at {REGISTRY_COMMIT}\n"
+    texts = (
+        json.dumps(data, ensure_ascii=False, indent=2) + "\n",
+        json.dumps(evidence_schema(), ensure_ascii=False, indent=2) + "\n",
+        render_page(describe_evidence(data)),
+        pinned + yaml_text(data["registry"]["entry"]),
+    )
+    return dict(zip(PACK_FILES, texts, strict=True))
 
 
 def _ledger_data(state: BudgetState) -> dict[str, Any]:
@@ -351,6 +367,7 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
                 make_table(("sure before", "at most afterwards"), rows, right=("sure before",)),
             )
         )
+    asked = [(each["title"], each["noise"]) for each in data["questions"]]
     risks = [(Strong(each["name"]), each["answer"], each["assumption"]) for each in data["risks"]]
     head = "There is no ledger yet: nothing has been released."
     if ledger is not None:
@@ -363,6 +380,7 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
             make_section(
                 "", note(data["notice"]), Paragraph((Strong(data["promise"]),)), list_facts(*about)
             ),
+            make_section("What is published", make_table(("question", "noise"), asked), level=2),
             make_section("Who may be looking, and how sure they can become", level=2),
             *actors,
             make_section("Risks", make_table(("risk", "at most", "that rests on"), risks), level=2),

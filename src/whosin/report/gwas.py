@@ -13,14 +13,13 @@ import numpy as np
 
 from whosin import beliefs
 from whosin.calibration import Plan
-from whosin.exact import Array, format_decimals, format_figures, format_percent, rational
-from whosin.gwas import Snps, Study, allele_frequencies, allelic_chi2, odds_ratios, p_values
-from whosin.gwas.association import bound_noise, noisy_chi2_p
+from whosin.exact import Array, format_decimals, format_figures, format_percent
+from whosin.gwas import Snps, Study, p_values
+from whosin.gwas.association import noisy_chi2_p
 from whosin.gwas.attack import AttackPoint
-from whosin.gwas.people import allele_counts, group_sizes
-from whosin.gwas.release import StudyCostEstimate, StudyRelease
-from whosin.gwas.simulation import Experiment, Outcome
-from whosin.gwas.study import PUBLIC_COLUMNS
+from whosin.gwas.question import StudyCostEstimate
+from whosin.gwas.release import StudyRelease
+from whosin.gwas.study import PUBLIC_COLUMNS, TABLE_BLOCK_SNPS
 from whosin.plain_files import create_file, write_file
 from whosin.report.card import plan_card
 from whosin.report.charts import CHART_COLOURS, LEGEND_OPTIONS, colour_scale, rows_chart
@@ -46,6 +45,9 @@ def release_rows(release: StudyRelease) -> list[Row]:
     noise is within ± that much. P, OR and SE have the noise in them."""
     public = zip(*release.snps.columns(), strict=True)
     rows: list[Row] = [dict(zip(PUBLIC_COLUMNS, values, strict=True)) for values in public]
+    if release.loci is not None:
+        places = rows or [{} for _ in release.loci]
+        rows = [{"LOCUS": name, **row} for name, row in zip(release.loci, places, strict=True)]
     for name, column in _estimate_columns(release):
         for row, value in zip(rows, column.tolist(), strict=True):
             row[name] = value
@@ -53,13 +55,13 @@ def release_rows(release: StudyRelease) -> list[Row]:
 
 
 def _estimate_columns(release: StudyRelease) -> list[tuple[str, Array]]:
-    numbers, scale = release.numbers, release.estimate.scale
-    if release.estimate.question.numbers == "nothing":
+    noise = release.estimate.published_noise
+    if noise is None:
         return []
     if release.estimate.question.numbers == "chi2":
-        chi2 = numbers[:, 0]
-        within = np.full(len(chi2), bound_noise(scale))
-        return [("CHISQ", chi2), ("P", noisy_chi2_p(chi2, scale)), ("CHISQ_NOISE95", within)]
+        chi2 = release.numbers[:, 0]
+        within = np.full(len(chi2), noise.continuous_quantile(0.95))
+        return [("CHISQ", chi2), ("P", noisy_chi2_p(chi2, noise)), ("CHISQ_NOISE95", within)]
     result = release.association()
     low, high = result.interval
     return [
@@ -71,7 +73,8 @@ def _estimate_columns(release: StudyRelease) -> list[tuple[str, Array]]:
 
 def write_release(release: StudyRelease, path: Path) -> None:
     rows = release_rows(release)
-    cells = [rows[0], *([_shorten_cell(value, 6) for value in row.values()] for row in rows)]
+    header = rows[0] if rows else PUBLIC_COLUMNS
+    cells = [header, *([_plink_cell(value) for value in row.values()] for row in rows)]
     write_file(path, "".join("\t".join(row) + "\n" for row in cells), "--save", private=True)
 
 
@@ -84,16 +87,28 @@ def write_exact(study: Study, path: Path) -> None:
 
 
 def _exact_lines(study: Study) -> Iterator[str]:
-    chi2 = allelic_chi2(study.counts)
-    f_a, f_u = allele_frequencies(study.counts)
-    copies, known = sum(allele_counts(study.counts)), sum(group_sizes(study.counts))
-    varies = (copies > 0) & (copies < 2 * known)
-    tests = (np.where(varies, each, np.nan) for each in (chi2, p_values(chi2)))
-    columns = (f_a, f_u, *tests, odds_ratios(study.counts))
-    public = zip(*study.snps.columns(), strict=True)
-    numbers = zip(*(column.tolist() for column in columns), strict=True)
-    for names, values in zip(public, numbers, strict=True):
-        yield "\t".join((*map(str, names), *map(_plink_number, values))) + "\n"
+    for first in range(0, len(study.snps), TABLE_BLOCK_SNPS):
+        part = study.take(np.arange(first, min(first + TABLE_BLOCK_SNPS, len(study.snps))))
+        public = zip(*part.snps.columns(), strict=True)
+        numbers = zip(*(column.tolist() for column in exact_statistics(part)), strict=True)
+        for names, values in zip(public, numbers, strict=True):
+            yield "\t".join((*map(str, names), *map(_plink_number, values))) + "\n"
+
+
+def exact_statistics(study: Study) -> tuple[Array, ...]:
+    """F_A, F_U, CHISQ, P and OR of PLINK's `--assoc`, NaN where it has NA: males have one allele on
+    X. For the curator."""
+    x, w, y, v = study.alleles().T.astype(float)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        gap, below = x * v - y * w, (x + w) * (y + v) * (x + y) * (w + v)
+        chi2 = (x + w + y + v) * gap * gap / below
+        # PLINK prints a χ² of 0 where one group has no genotypes and the other varies.
+        chi2 = np.where((below == 0) & (x + y > 0) & (w + v > 0), 0.0, chi2)
+        return x / (x + w), y / (y + v), chi2, p_values(chi2), x * v / (y * w)
+
+
+def _plink_cell(value: str | int | float) -> str:
+    return _plink_number(value) if isinstance(value, float) else str(value)
 
 
 def _plink_number(value: float) -> str:
@@ -108,12 +123,6 @@ def _shorten_cell(value: str | int | float, digits: int) -> str:
 GENOME_WIDE = 5e-8
 PLOT_CELLS = (700, 260)
 TEST_NAMES = {"homer": "Homer's statistic", "likelihood-ratio": "likelihood ratio"}
-SETTING_NAMES = {
-    ("genotype", "plain"): "genotypes, plain DP",
-    ("genotype", "bounded"): "genotypes, bounded priors",
-    ("label-swap", "plain"): "case labels, plain DP",
-    ("label-swap", "bounded"): "case labels, bounded priors",
-}
 
 
 def manhattan_plot(
@@ -122,7 +131,8 @@ def manhattan_plot(
     """−log10 P along the genome; where points would lie on each other, one of them is drawn.
 
     Args:
-        genome: all SNPs of the study, to scale the axis, if only some are drawn.
+        genome: all SNPs of the study, if only some are drawn: they scale the axis, and ticks along
+            it show where they are.
         named: write the names beside the points.
     """
     import altair
@@ -132,7 +142,7 @@ def manhattan_plot(
     positions = np.array(
         [starts[c] + at for c, at in zip(snps.chromosome, snps.position.tolist(), strict=True)]
     )
-    height = -np.log10(np.maximum(p, 1e-300))
+    height = -np.log10(np.maximum(np.nan_to_num(p, nan=1.0), 1e-300))
     kept = _thin_points(positions, height)
     order = {name: number for number, name in enumerate(starts)}
     rows = [
@@ -180,6 +190,8 @@ def manhattan_plot(
         .encode(y="height:Q")
     )
     layers = [line, points]
+    if genome is not None:
+        layers.insert(0, _position_ticks(genome, starts))
     if named:
         layers.append(
             points.mark_text(dy=-10, fontSize=11, color="#333333").encode(
@@ -189,7 +201,20 @@ def manhattan_plot(
     return altair.layer(*layers).properties(title=title, width=760, height=300)
 
 
-def _size_axis(field: str, title: str, sizes: set[int]) -> Any:
+def _position_ticks(snps: Snps, starts: dict[str, int]) -> Any:
+    """Where SNPs were looked at, one tick a cell of the picture. Positions are public."""
+    import altair
+
+    offsets = np.array([starts[chromosome] for chromosome in snps.chromosome])
+    places = offsets + snps.position
+    cells = (places / max(places.max(), 1) * PLOT_CELLS[0]).astype(np.int64)
+    shown = places[np.unique(cells, return_index=True)[1]]
+    rows = [{"position": float(place), "height": 0.0} for place in shown]
+    ticks = rows_chart(rows).mark_tick(color="#bbbbbb", size=6, thickness=1, orient="vertical")
+    return ticks.encode(x=altair.X("position:Q"), y=altair.Y("height:Q"))
+
+
+def size_axis(field: str, title: str, sizes: set[int]) -> Any:
     """A logarithmic axis with a mark for each size."""
     import altair
 
@@ -201,7 +226,7 @@ def _size_axis(field: str, title: str, sizes: set[int]) -> Any:
     )
 
 
-def _share_axis(field: str, title: str) -> Any:
+def share_axis(field: str, title: str) -> Any:
     import altair
 
     whole = altair.Scale(domain=[0, 1])
@@ -230,10 +255,10 @@ def attack_chart(points: Sequence[AttackPoint], limit: float, title: str) -> Any
         rows_chart(rows)
         .mark_line(point=True, strokeWidth=2.5)
         .encode(
-            x=_size_axis(
+            x=size_axis(
                 "snps", "SNPs whose frequencies are known", {point.snps for point in points}
             ),
-            y=_share_axis("power", "cases that are recognised"),
+            y=share_axis("power", "cases that are recognised"),
             color=colour_scale("who", names, colours, **LEGEND_OPTIONS),
             strokeDash=altair.StrokeDash(
                 "who:N",
@@ -242,44 +267,6 @@ def attack_chart(points: Sequence[AttackPoint], limit: float, title: str) -> Any
             ),
         )
         .properties(title=title, width=460, height=340)
-    )
-
-
-def recovery_chart(outcomes: Sequence[Outcome], title: str) -> Any:
-    """The share of the true top M that comes back, over the size of the study."""
-    import altair
-
-    rows = [
-        {
-            "people": each.people,
-            "recovered": each.recovered,
-            "low": max(each.recovered - 2 * each.error, 0),
-            "high": min(each.recovered + 2 * each.error, 1),
-            "setting": SETTING_NAMES[each.relation, each.privacy],
-            "gamma": f"γ = {each.gamma:g}",
-            "top": f"the top {each.top}",
-        }
-        for each in outcomes
-    ]
-    names = list(SETTING_NAMES.values())
-    colours = ["#bbbbbb", "#666666", "#7fb0d3", CHART_COLOURS[0]]
-    base = altair.Chart().encode(
-        x=_size_axis("people", "people in the study", {each.people for each in outcomes}),
-        color=colour_scale("setting", names, colours, columns=2, labelLimit=300),
-    )
-    share = _share_axis("recovered", "share that comes back")
-    lines = base.mark_line(point=True, strokeWidth=2.2).encode(y=share)
-    bars = base.mark_rule(opacity=0.6).encode(y=altair.Y("low:Q", title=""), y2="high:Q")
-    tops = [f"the top {top}" for top in dict.fromkeys(each.top for each in outcomes)]
-    gammas = [f"γ = {gamma:g}" for gamma in dict.fromkeys(each.gamma for each in outcomes)]
-    return (
-        altair.layer(bars, lines, data=altair.Data(values=rows))
-        .properties(width=250, height=170)
-        .facet(
-            row=altair.Row("gamma:N", title=None, sort=gammas),
-            column=altair.Column("top:N", title=None, sort=tops),
-        )
-        .properties(title=title)
     )
 
 
@@ -305,14 +292,33 @@ def _thin_points(positions: Array, height: Array) -> Array:
     return np.sort(np.unique(cells, return_index=True)[1])
 
 
-SCORE_NAMES = {"distance": "the distance of χ² from {:g}", "chi2": "the allelic χ²"}
+SCORE_NAMES = {
+    "distance": "the distance of χ² from {:g}",
+    "chi2": "the allelic χ²",
+    "linear": "the distance of a linear statistic from χ² = {:g}",
+}
 RELATION_NAMES = {
+    "stratum-swap": "a case and a control of the same stratum exchange labels (who is a case?)",
+    "label": "one participant's label changes (is this one a case?)",
     "label-swap": "a case and a control exchange labels (who is a case?)",
     "genotype": "one participant has another genotype (what is someone's genotype?)",
 }
-TEXT_COLUMNS = {"SNP", "A1", "A2", "frequencies", "test", "protects"}
+TEXT_COLUMNS = {"LOCUS", "SNP", "A1", "A2", "frequencies", "test", "protects"}
 """Columns of words; the others are numbers."""
-PRINTED_COLUMNS = ("CHR", "SNP", "BP", "A1", "F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95")
+PRINTED_COLUMNS = (
+    "LOCUS",
+    "CHR",
+    "SNP",
+    "BP",
+    "A1",
+    "F_A",
+    "F_U",
+    "CHISQ",
+    "P",
+    "OR",
+    "L95",
+    "U95",
+)
 
 
 def estimate_card(estimate: StudyCostEstimate) -> list[TextSection]:
@@ -327,26 +333,39 @@ def estimate_card(estimate: StudyCostEstimate) -> list[TextSection]:
 
 def _published_lines(estimate: StudyCostEstimate) -> list[str]:
     asked = estimate.question
-    score = SCORE_NAMES[asked.score].format(float(rational(asked.threshold)))
+    score = SCORE_NAMES[asked.score].format(float(estimate.threshold))
     chosen, numbers = (float(part) for part in estimate.epsilons)
-    within = bound_noise(estimate.scale)
-    people = f"{estimate.cases:,} cases and {estimate.controls:,} controls"
+    noise = estimate.published_noise
+    within = 0.0 if noise is None else noise.continuous_quantile(0.95)
+    whose = "Its" if asked.size == 1 else "Their"
     lines = [
-        f"The {asked.top} most associated of {estimate.snps:,} SNPs among {people}, chosen by "
-        f"{score} with noise of scale {estimate.selection_scale:.4g} (ε = {chosen:.4f})."
+        f"{_candidate_words(estimate)}, chosen by {score} with noise of scale "
+        f"{estimate.selection_scale:.4g} (ε = {chosen:.4f})."
         if asked.top
-        else f"Numbers about {asked.size} SNPs among {people}, named without looking at the data.",
+        else f"Numbers about {asked.size} SNPs among {_group_words(estimate)}, named without "
+        "looking at the data.",
     ]
-    if asked.numbers == "counts":
+    if asked.loci is not None and noise is not None:
+        lines.append("The best SNP of each locus is chosen with a quarter of that ε.")
+    if asked.gap:
+        lines.append("How far it is ahead of the next one is published with it, at no cost.")
+    if asked.none_of_them:
         lines.append(
-            f"Their allele counts with noise of scale {estimate.scale:.4g} (ε = {numbers:.4f}): "
+            '"None of them" competes with the same noise: if no SNP is associated, one is named in '
+            "at most 5% of releases."
+        )
+    if asked.numbers == "counts":
+        pooled = asked.relation != "genotype"
+        lines.append(
+            f"{whose} allele counts with noise of scale {estimate.scale:.4g} (ε = {numbers:.4f}): "
             "95% of case frequencies are within "
             f"±{format_figures(within / (2 * estimate.cases), 4, 'up')}. P, OR and its interval "
             "follow from them, noise included."
+            + (" The count of cases and controls together is exact." if pooled else "")
         )
     elif asked.numbers == "chi2":
         lines.append(
-            f"Their χ² with noise of scale {estimate.scale:.4g} (ε = {numbers:.4f}): 95% are "
+            f"{whose} χ² with noise of scale {estimate.scale:.4g} (ε = {numbers:.4f}): 95% are "
             f"within ±{format_figures(within, 4, 'up')}."
         )
     lines.append(f"Neighbouring studies: {RELATION_NAMES[asked.relation]}.")
@@ -362,40 +381,134 @@ def _published_lines(estimate: StudyCostEstimate) -> list[str]:
         lines.append(
             "Genotypes are not protected by it: participants and their genomes are taken as known."
         )
-    lines.append(
-        "Missing genotypes are left out of the choice, and counted like the average person in the "
-        "numbers. Which SNPs were looked at, and the sizes of both groups, are public."
-    )
+    lines.append(_missing_words(estimate))
     return lines
 
 
-def describe_estimate(estimate: StudyCostEstimate) -> Document:
-    """The card of a release that was not made."""
+def _candidate_words(estimate: StudyCostEstimate) -> str:
+    asked = estimate.question
+    among = f"{estimate.candidates:,} {'SNPs' if asked.loci is None else 'loci'}"
+    most = "The most associated" if asked.top == 1 else f"The {asked.top} most associated"
+    return f"{most} of {among} among {_group_words(estimate)}"
+
+
+def _group_words(estimate: StudyCostEstimate) -> str:
+    if estimate.question.relation == "label":
+        return f"{estimate.cases + estimate.controls:,} people"
+    return f"{estimate.cases:,} cases and {estimate.controls:,} controls"
+
+
+def _missing_words(estimate: StudyCostEstimate) -> str:
+    """How missing genotypes count, and what is public."""
+    asked = estimate.question
+    counted = "one copy" if asked.relation == "genotype" else "the mean of their SNP"
+    choice = "are left out of the choice" if asked.score == "distance" else f"count as {counted}"
+    if asked.score == "linear" and asked.relation != "genotype":
+        choice = "count as their fitted value"
+    numbers = "" if asked.numbers == "nothing" else f"; in the numbers they count as {counted}"
+    sizes = {
+        "label": "how many people there are, are",
+        "stratum-swap": "how many cases and controls each stratum has, are",
+    }.get(asked.relation, "the sizes of both groups, are")
+    return f"Missing genotypes {choice}{numbers}. Which SNPs were looked at, and {sizes} public."
+
+
+def describe_estimate(estimate: StudyCostEstimate, *sections: TextSection) -> Document:
+    """The card of a release that was not made, with what else is to be said."""
     said = make_section("", "A dry run: nothing was drawn and nothing was spent.")
-    return Document("", (*estimate_card(estimate), said))
+    return Document("", (*estimate_card(estimate), *sections, said))
 
 
 def describe_study_release(release: StudyRelease) -> Document:
     """A release: its card, and the table of SNPs."""
     rows = release_rows(release)
-    names = [name for name in PRINTED_COLUMNS if name in rows[0]]
-    cells = [[_shorten_cell(row[name], 3) for name in names] for row in rows]
-    table = _make_table(names, cells)
-    return Document("", (*estimate_card(release.estimate), make_section("", table, level=2)))
+    found: list[str | TextTable] = []
+    if rows:
+        names = [name for name in PRINTED_COLUMNS if name in rows[0]]
+        cells = [[_shorten_cell(row[name], 3) for name in names] for row in rows]
+        found.append(_make_table(names, cells))
+    found += _outcome_words(release)
+    return Document("", (*estimate_card(release.estimate), make_section("", *found, level=2)))
+
+
+def _outcome_words(release: StudyRelease) -> list[str]:
+    """What a table of SNPs does not say: that there is none, and how far ahead the first one is."""
+    words = []
+    if not release.snps and not release.loci:
+        words.append("None of them: no SNP stands out.")
+    if release.gap is not None:
+        unit = "χ²" if release.estimate.question.score == "chi2" else "changes"
+        ahead = f"{release.gap:.3g} {unit}"
+        scale = release.estimate.selection_scale
+        sure = release.gap - scale * math.log(20 * release.estimate.candidates)
+        words.append(
+            f"It is {ahead} ahead of the next one, noise of scale {scale:.3g} included"
+            + (
+                f"; with 95% certainty its own score is at least {sure:.3g} {unit} ahead."
+                if sure > 0
+                else ", which noise may explain."
+            )
+        )
+    return words
 
 
 def exact_chart(study: Study) -> Any:
     """The Manhattan plot of exact p-values. Not for publication."""
-    p = p_values(allelic_chi2(study.counts))
+    p = np.nan_to_num(exact_statistics(study)[3], nan=1.0)
     return manhattan_plot(study.snps, p, "Exact associations: private, not for publication")
 
 
-def describe_study(study: Study) -> Document:
+def genomic_inflation(study: Study) -> float:
+    """λ: the median χ² over that of the χ² distribution with one degree. For the curator."""
+    chi2 = exact_statistics(study)[2]
+    known = chi2[np.isfinite(chi2)]
+    return float(np.median(known)) / CHI2_MEDIAN if len(known) else math.nan
+
+
+CHI2_MEDIAN = 0.45493642311957283
+"""Of the χ² distribution with one degree."""
+
+
+def quantile_chart(study: Study) -> Any:
+    """The QQ plot of exact p-values, with the band that holds 95% of each rank's under no
+    association. Not for publication."""
+    import altair
+    from scipy.special import betaincinv
+
+    p = exact_statistics(study)[3]
+    observed = -np.log10(np.maximum(np.sort(p[np.isfinite(p)]), 1e-300))
+    ranks = np.arange(1, len(observed) + 1)
+    expected = -np.log10((ranks - 0.5) / max(len(observed), 1))
+    kept = _thin_points(expected, observed)
+    low, high = (
+        -np.log10(betaincinv(ranks[kept], len(observed) + 1 - ranks[kept], share))
+        for share in (0.975, 0.025)
+    )
+    columns = zip(expected[kept], observed[kept], low, high, strict=True)
+    names = ("expected", "observed", "low", "high")
+    rows = [dict(zip(names, (round(float(v), 3) for v in each), strict=True)) for each in columns]
+    base = rows_chart(rows).encode(x=altair.X("expected:Q", title="expected −log10 P"))
+    title = altair.Y("low:Q", title="observed −log10 P")
+    band = base.mark_area(opacity=0.25, color="#999999").encode(y=title, y2="high:Q")
+    line = base.mark_line(color="#666666", strokeDash=[5, 4]).encode(y="expected:Q")
+    points = base.mark_circle(size=14, color=CHART_COLOURS[0], opacity=0.9).encode(y="observed:Q")
+    inflation = format_decimals(genomic_inflation(study), 3)
+    said = f"Exact p-values, λ = {inflation}: private, not for publication"
+    return altair.layer(band, line, points).properties(title=said, width=360, height=360)
+
+
+def describe_study(study: Study, inflation: float | None = None) -> Document:
+    """How large a study is; and λ, which is private, where it was asked for."""
     lines = [f"{len(study.snps):,} SNPs, {study.cases:,} cases, {study.controls:,} controls"]
+    if study.origin is not None:
+        lines.append(f"chosen by lists from {len(study.origin.snps):,} SNPs")
     if study.left_out:
         lines.append(
-            f"{study.left_out:,} SNPs were left out: haploid in some, or of several alleles"
+            f"{study.left_out:,} SNPs were left out: on Y or MT, on X where no sexes are known, or "
+            "with several alternate alleles"
         )
+    if inflation is not None:
+        lines.append(f"λ = {format_decimals(inflation, 3)} (private)")
     return make_document("", *lines)
 
 
@@ -477,37 +590,6 @@ def promised_posterior(plan: Plan, prior: float) -> float:
     return float(beliefs.posterior(math.exp(plan.epsilon), prior))
 
 
-def describe_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> Document:
-    """How much of the true top came back, setting by setting."""
-    last = experiment.seed + experiment.studies - 1
-    score = SCORE_NAMES[experiment.score].format(float(rational(experiment.threshold)))
-    about = (
-        f"The share of the true top M that comes back, by {score}: {experiment.snps:,} SNPs, "
-        f"{experiment.causal} of them causal (odds ratio {experiment.odds_ratio:g}), "
-        f"{experiment.studies} studies of each size (seeds {experiment.seed} to {last}), "
-        f"{experiment.draws} releases of each."
-    )
-    shares: dict[tuple[Any, ...], list[str]] = {}
-    for each in outcomes:
-        key = each.gamma, each.top, each.relation, each.epsilon, each.privacy
-        shares.setdefault(key, []).append(f"{each.recovered:.0%}")
-    lines = [
-        (
-            f"{gamma:g}",
-            str(top),
-            SETTING_NAMES[relation, privacy],
-            format_decimals(epsilon, 3, "down"),
-            *recovered,
-        )
-        for (gamma, top, relation, epsilon, privacy), recovered in sorted(
-            shares.items(), key=lambda item: item[0][:4]
-        )
-    ]
-    sizes = dict.fromkeys(each.people for each in outcomes)
-    heads = ("γ", "M", "protects", "ε", *(f"{size:,}" for size in sizes))
-    return make_document("", about, _make_table(heads, lines))
-
-
 def _make_table(names: Sequence[str], rows: Sequence[Sequence[str]]) -> TextTable:
     return make_table(names, rows, right=[name for name in names if name not in TEXT_COLUMNS])
 
@@ -516,17 +598,23 @@ def describe_study_page(release: StudyRelease) -> Document:
     """The Manhattan plot, all columns and the card."""
     rows = release_rows(release)
     asked = release.estimate.question
-    what = f"The {asked.top} most associated SNPs" if asked.top else f"{asked.size} SNPs"
-    charts = []
-    if "P" in rows[0]:
-        p = np.array([float(row["P"]) for row in rows])
-        genome, title = release.all_snps, "Released associations"
+    kind = "SNPs" if asked.loci is None else "loci"
+    what = f"The {asked.top} most associated {kind}" if asked.top else f"{asked.size} SNPs"
+    genome, title = release.all_snps, "Released associations"
+    p = np.array([float(row.get("P", 1.0)) for row in rows])
+    if rows and "P" not in rows[0]:
+        title = "Chosen SNPs (no numbers are published)"
+    charts: list[Any] = []
+    if release.snps:
         charts.append(Chart(lambda: manhattan_plot(release.snps, p, title, genome, named=True)))
-    cells = [[format_cell(value) for value in row.values()] for row in rows]
+    if rows:
+        cells = [[format_cell(value) for value in row.values()] for row in rows]
+        charts.append(_make_table(list(rows[0]), cells))
+    charts += _outcome_words(release)
     return Document(
         f"{what}, released privately",
         (
-            make_section("", *charts, _make_table(list(rows[0]), cells)),
+            make_section("", *charts),
             *estimate_card(release.estimate),
             make_section("", note(f"Ledger entry: {release.dataset}")),
         ),

@@ -75,6 +75,16 @@ def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
     return data
 
 
+def expectation_words(estimate: CostEstimate) -> dict[str, Any]:
+    """How good an answer will be in words, for a page: by the size of a group, and from which size
+    on it can be read."""
+    sized = [each for each in estimate.expected if each.rows is not None]
+    return {
+        "sizes": [[format_count(each.rows or 0), _expected_words(each)] for each in sized],
+        "readable_words": None if estimate.readable_from is None else _readable_words(estimate),
+    }
+
+
 def suggestion_data(suggestion: Suggestion) -> dict[str, Any]:
     return suggestion.to_dict() | {"words": suggestion_words(suggestion)}
 
@@ -153,7 +163,11 @@ def _describe_sizes(estimates: Sequence[CostEstimate]) -> Iterator[TextSection]:
             cells = {format_count(each.rows or 0): _expected_words(each) for each in sized}
             heads |= dict.fromkeys(cells)
             rows.append((estimate.query.title, cells))
-    lines = [_readable_words(each) for each in estimates if each.readable_from is not None]
+    lines = [
+        f"{each.query.title}: {_readable_words(each)}"
+        for each in estimates
+        if each.readable_from is not None
+    ]
     parts: list[Part] = []
     if rows:
         names = [f"{head} rows" for head in heads]
@@ -181,7 +195,7 @@ def _expected_words(expected: ExpectedError) -> str:
 
 def _readable_words(estimate: CostEstimate) -> str:
     size, unit = estimate.readable_from or 0.0, estimate.readable_unit
-    said = f"{estimate.query.title}: readable from "
+    said = "readable from "
     if unit == "sum":
         return f"{said}a total of {_format_error(size)} on."
     said += f"{format_count(round(size))} {unit}{' a group' if estimate.groups > 1 else ''} on."

@@ -7,11 +7,11 @@ Page 2 answers what a data protection officer asks: singling out, linkability an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, isfinite
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from whosin import beliefs
 from whosin.calibration import Plan
@@ -192,8 +192,9 @@ def _describe_for_everyone(
     """What was published, the promise, who chose it, what holds if they were wrong."""
     when = f"{release.when[:10]}, {release.when[11:16]} UTC" if release.when else "–"
     numbers = format_plural(sum(len(each.rows) for each in release), "noisy number")
+    asked = [name_question(each.title, each.question) for each in release]
     facts = [
-        ("what", f"{list_items([each.title for each in release])} ({numbers})"),
+        ("what", f"{list_items(asked)} ({numbers})"),
         ("by whom", join_said(about.controller, about.contact) or _unsaid("controller")),
         ("when", when),
         ("about whom", about.population or _unsaid("population")),
@@ -356,6 +357,16 @@ def unit_facts(privacy_unit: str, max_rows: int | None, max_groups: int | None) 
         "privacy unit": "each row" if privacy_unit == "row" else f"column {privacy_unit}",
         "contribution bounds": f"at most {rows} in a group, {groups}; answers with others say so",
     }
+
+
+def name_question(title: str, question: Mapping[str, Any]) -> str:
+    """What a question is called, and what it is about if nobody gave it a name."""
+    if title != question.get("query"):
+        return title
+    by = question.get("by", question.get("columns", ()))
+    column = f" of {question['column']}" if "column" in question else ""
+    groups = ", ".join([by] if isinstance(by, str) else map(str, by))
+    return f"{title}{column}{f' by {groups}' if groups else ''}"
 
 
 def list_items(items: Sequence[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json as json_format
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
@@ -12,8 +11,6 @@ import typer
 
 from whosin.app.cli.options import Json, ScenarioFile, print_json
 from whosin.errors import InvalidInput
-
-PACK_FILES = ("evidence.json", "evidence.schema.json", "evidence.html", "registry.yaml")
 
 
 def evidence(
@@ -51,7 +48,7 @@ def evidence(
     elif save is None:
         print_document(packs.describe_evidence(data))
     else:
-        print(f"{save}: {', '.join(PACK_FILES)}. {data['notice']}")
+        print(f"{save}: {', '.join(packs.PACK_FILES)}. {data['notice']}")
 
 
 def _check_folder(folder: Path) -> None:
@@ -71,17 +68,9 @@ def _check_folder(folder: Path) -> None:
 def _write_pack(folder: Path, data: dict[str, object]) -> None:
     """Write the files of a pack, all made before the first is written."""
     from whosin.plain_files import write_file
-    from whosin.report import evidence as packs
-    from whosin.report.html import render_page
+    from whosin.report.evidence import pack_texts
 
-    entry = data["registry"]["entry"]  # type: ignore[index]
-    pinned = f"# {packs.REGISTRY_REPOSITORY} {packs.REGISTRY_SCHEMA} at {packs.REGISTRY_COMMIT}\n"
-    texts = (
-        json_format.dumps(data, ensure_ascii=False, indent=2) + "\n",
-        json_format.dumps(packs.evidence_schema(), ensure_ascii=False, indent=2) + "\n",
-        render_page(packs.describe_evidence(data)),
-        pinned + packs.yaml_text(entry),
-    )
+    texts = pack_texts(data)
     folder.mkdir(exist_ok=True)
-    for name, text in zip(PACK_FILES, texts, strict=True):
+    for name, text in texts.items():
         write_file(folder / name, text, "--save")

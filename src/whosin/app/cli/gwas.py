@@ -2,81 +2,80 @@
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from whosin.app.cli import gwas_forecast
 from whosin.app.cli.options import (
+    EXCLUDED_STUDY_WORDS,
     Continues,
     Draw,
     Json,
     NewPeople,
     add_options,
+    plan_study,
     print_json,
     print_result,
     print_warning,
-    progress_bar,
+    read_numbers,
     refuse_options,
+    show_progress,
 )
 from whosin.errors import InvalidInput, UnknownName, invalid_value
 from whosin.extras import require_extras
 from whosin.plain_files import check_output, check_writable, require_new_file
 
 if TYPE_CHECKING:
-    from whosin.calibration import Plan
-    from whosin.gwas.release import StudyCostEstimate, StudyRelease
+    from whosin.gwas.question import StudyCostEstimate
+    from whosin.gwas.release import StudyRelease
 
 
 app = typer.Typer(
-    help="Association studies: simulate, count, release, attack, experiment.",
+    help="Association studies: simulate, forecast, count, release, attack, experiment.",
     no_args_is_help=True,
 )
+app.add_typer(gwas_forecast.app)
 StudyPath = Annotated[
-    Path, typer.Argument(metavar="STUDY", help="PLINK files (with or without .bed), .vcf, or .tsv.")
+    Path,
+    typer.Argument(metavar="STUDY", help="PLINK files (.bed or .pgen, or no ending), .vcf, .tsv."),
 ]
 Phenotypes = Annotated[
     Path | None, typer.Option(help="Who is a case: a file with FID, IID and 1 or 2.")
 ]
 Relation = Annotated[
     str,
-    typer.Option(help="label-swap (hides who is a case) or genotype (hides anyone's genotype)."),
+    typer.Option(
+        help="label-swap (hides who is a case) or genotype (hides anyone's genotype); with linear "
+        "scores also stratum-swap or label."
+    ),
 ]
-EXCLUDED_WORDS = ("size-known", "linked", "known", "uninformed", "family", "people", "delta")
-"""Options that a study does not take, since everyone knows how many cases there are."""
-
-
-def plan_study(target: Mapping[str, Any], adversary: Mapping[str, Any]) -> Plan:
-    """The plan: everyone knows how many cases there are."""
-    from whosin.calibration import read_plan
-
-    return read_plan({**adversary, "size-known": True}, target)
-
-
-def read_numbers(text: str, field: str) -> list[int]:
-    from whosin.validation import spelled_whole
-
-    return [
-        spelled_whole(part.strip().replace("_", ""), field)
-        for part in text.split(",")
-        if part.strip()
-    ]
-
-
-@contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar that is told how much of a work is done."""
-    with progress_bar() as bar:
-        task = bar.add_task(what, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+Keep = Annotated[
+    Path | None,
+    typer.Option(help="Only these people: a public file with FID and IID, or IID, a line."),
+]
+Extract = Annotated[Path | None, typer.Option(help="Only these SNPs: a public file of names.")]
+Maf = Annotated[
+    str | None,
+    typer.Option(help="Only SNPs whose rarer allele is at least so frequent, by --read-freq."),
+]
+ReadFreq = Annotated[
+    Path | None,
+    typer.Option(help="Public allele frequencies, .frq or .afreq; never those of the study."),
+]
+SplitPar = Annotated[
+    str | None,
+    typer.Option(help="The build (hg18, hg19, hg38) whose pseudo-autosomal X is diploid."),
+]
 
 
 @app.command()
-@add_options("target", "adversary", without=EXCLUDED_WORDS)
+@add_options("target", "adversary", without=EXCLUDED_STUDY_WORDS)
 def attack(
     study: StudyPath,
     target: Mapping[str, Any],
@@ -87,6 +86,11 @@ def attack(
     relation: Relation = "label-swap",
     rate: Annotated[str, typer.Option(help="The false-positive rate of the tests.")] = "0.01",
     phenotypes: Phenotypes = None,
+    keep: Keep = None,
+    extract: Extract = None,
+    maf: Maf = None,
+    read_freq: ReadFreq = None,
+    split_par: SplitPar = None,
     seed: Annotated[int, typer.Option(help="The seed of the choice of SNPs and of the noise.")] = 1,
     save: Draw = None,
     json: Json = False,
@@ -97,6 +101,7 @@ def attack(
     exact genotypes of a PLINK study.
     """
     from whosin.exact import rational
+    from whosin.gwas import StudyFilter
     from whosin.gwas.association import check_relation
     from whosin.gwas.attack import GenotypePanel
     from whosin.gwas.attack import attack_study as run
@@ -107,10 +112,11 @@ def attack(
     if not target:
         target, adversary = {"gamma": "2"}, {"prior": "0.5", **adversary}
     plan = plan_study(target, adversary)
-    crowd = GenotypePanel.of(study, phenotypes, seed)
+    filters = StudyFilter(keep, extract, maf, read_freq, split_par)
+    crowd = GenotypePanel.of(study, phenotypes, seed, filters)
     sizes = read_numbers(snps, "--snps") if snps is not None else _snp_numbers(crowd.bed.snps)
     false = float(rational(rate, "--rate"))
-    with progress("attacking") as tell:
+    with show_progress("attacking") as tell:
         points = run(crowd, sizes, plan.epsilon, relation, rate=false, seed=seed, progress=tell)
     believed = gwas.attack_prior(plan)
     data = {
@@ -157,10 +163,19 @@ def count(
     assoc: Annotated[
         Path | None, typer.Option(help="Write PLINK's association table, tab-separated.")
     ] = None,
+    qq: Annotated[
+        Path | None,
+        typer.Option(help="Draw a QQ plot (x.html, x.svg, x.png) and say λ; both are private."),
+    ] = None,
+    keep: Keep = None,
+    extract: Extract = None,
+    maf: Maf = None,
+    read_freq: ReadFreq = None,
+    split_par: SplitPar = None,
     json: Json = False,
 ) -> None:
     """Count genotypes of cases and controls. What it writes is exact and private."""
-    from whosin.gwas import read_study
+    from whosin.gwas import StudyFilter, read_study
     from whosin.gwas.study import write_table
     from whosin.report import charts, gwas
     from whosin.report.gwas import write_exact
@@ -172,8 +187,12 @@ def count(
             require_extras("charts")
     if assoc is not None:
         check_output(assoc, "--assoc")
-    given = {"processes": processes, "leave_out_no_sex": leave_out_no_sex}
-    with progress("counting") as tell:
+    if qq is not None:
+        check_writable(qq, "--qq", charts.CHART_SUFFIXES)
+        require_extras("charts")
+    filters = StudyFilter(keep, extract, maf, read_freq, split_par)
+    given = {"processes": processes, "leave_out_no_sex": leave_out_no_sex, "filters": filters}
+    with show_progress("counting") as tell:
         result = read_study(study, phenotypes, progress=tell, **given)  # type: ignore[arg-type]
     for path in files:
         if path.suffix.lower() == ".tsv":
@@ -182,69 +201,21 @@ def count(
             charts.save_chart(gwas.exact_chart(result), path, private=True)
     if assoc is not None:
         write_exact(result, assoc)
-    if files or assoc is not None:
+    data = {key: getattr(result, key) for key in ("cases", "controls", "left_out")}
+    inflation = None
+    if qq is not None:
+        charts.save_chart(gwas.quantile_chart(result), qq, private=True)
+        inflation = gwas.genomic_inflation(result)
+        data["lambda"] = inflation
+    if files or assoc is not None or qq is not None:
         print_warning(
             "exact statistics are private: keep them in the house, or use `whosin gwas release`"
         )
-    sizes = {key: getattr(result, key) for key in ("cases", "controls", "left_out")}
-    print_result(json, {"snps": len(result.snps), **sizes}, gwas.describe_study, result)
+    print_result(json, {"snps": len(result.snps), **data}, gwas.describe_study, result, inflation)
 
 
 @app.command()
-def experiment(
-    gamma: Annotated[str, typer.Option(help="Values of γ.")] = "1.5,2,3",
-    top: Annotated[str, typer.Option(help="How many SNPs are asked for.")] = "3,10",
-    people: Annotated[
-        str, typer.Option(help="Sizes of the study, half of them cases.")
-    ] = "1000,2000,5000,10000,20000",
-    prior: Annotated[str, typer.Option(help="How sure the adversary is before.")] = "0.5",
-    score: Annotated[str, typer.Option(help="distance or chi2.")] = "distance",
-    snps: Annotated[int, typer.Option(help="How many SNPs a study has.")] = 5_000,
-    causal: Annotated[int, typer.Option(help="How many of them are associated.")] = 10,
-    odds_ratio: Annotated[
-        float, typer.Option(help="The odds ratio of each copy at a causal SNP.")
-    ] = 1.5,
-    studies: Annotated[int, typer.Option(help="How many studies of each size.")] = 20,
-    draws: Annotated[int, typer.Option(help="How many releases of each study.")] = 20,
-    seed: Annotated[int, typer.Option(help="The seed of the first study.")] = 1,
-    save: Draw = None,
-    json: Json = False,
-) -> None:
-    """Compare plain DP and bounded priors at the same γ: which of the true top SNPs come back?"""
-    from whosin.exact import probability
-    from whosin.gwas.scores import SNP_SCORE_KINDS
-    from whosin.gwas.simulation import Experiment, run_experiment
-    from whosin.report import charts, gwas
-
-    charts.check_path(save)
-    if score not in SNP_SCORE_KINDS:
-        raise UnknownName("--score", score, SNP_SCORE_KINDS)
-    asked = Experiment(
-        gammas=[part.strip() for part in gamma.split(",") if part.strip()],
-        tops=read_numbers(top, "--top"),
-        people=read_numbers(people, "--people"),
-        prior=probability(prior, "--prior"),
-        snps=snps,
-        causal=causal,
-        odds_ratio=odds_ratio,
-        studies=studies,
-        draws=draws,
-        score=score,
-        seed=seed,
-    )
-    with progress("releasing") as tell:
-        outcomes = run_experiment(asked, tell)
-    seeds = [asked.seed, asked.seed + asked.studies - 1]
-    about = {"seeds": seeds, "snps": snps, "causal": causal, "odds_ratio": odds_ratio}
-    data = about | {"outcomes": [*map(asdict, outcomes)]}
-    print_result(json, data, gwas.describe_experiment, outcomes, asked)
-    if save is not None:
-        title = "How much of the true top comes back"
-        charts.save_chart(gwas.recovery_chart(outcomes, title), save, private=True)
-
-
-@app.command()
-@add_options("target", "adversary", without=EXCLUDED_WORDS)
+@add_options("target", "adversary", without=EXCLUDED_STUDY_WORDS)
 def release(
     study: StudyPath,
     relation: Relation,
@@ -255,14 +226,33 @@ def release(
         str | None, typer.Option(help="Or their names, rs12,rs34, not taken from the data.")
     ] = None,
     score: Annotated[
-        str, typer.Option(help="Choose by distance (of χ² from a threshold) or by chi2.")
+        str, typer.Option(help="Choose by distance (of χ² from a threshold), chi2 or linear.")
     ] = "distance",
+    within: Annotated[
+        Path | None, typer.Option(help="Linear scores within these strata: FID, IID, stratum.")
+    ] = None,
+    covar: Annotated[
+        Path | None, typer.Option(help="And beside these public covariates: FID, IID, numbers.")
+    ] = None,
+    clump_kb: Annotated[
+        str | None, typer.Option(help="Choose windows of so many kilobases instead of SNPs.")
+    ] = None,
+    loci: Annotated[
+        Path | None,
+        typer.Option(help="Or the loci of a public map: CHR START END NAME, or SNP LOCUS."),
+    ] = None,
+    none_of_them: Annotated[
+        bool, typer.Option("--none-of-them", help="Let no SNP win with --top 1 if none stands out.")
+    ] = False,
+    share: Annotated[
+        str | None, typer.Option(help="How much of ε the choice gets; by default the best share.")
+    ] = None,
     numbers: Annotated[
         str, typer.Option(help="Publish counts (and what follows), chi2, or nothing.")
     ] = "counts",
     threshold: Annotated[
         str | None,
-        typer.Option(help="The χ² that the distance is measured from; by default 4."),
+        typer.Option(help="The χ² that the distance is measured from; by default the best."),
     ] = None,
     significance: Annotated[str | None, typer.Option(help="Or the p-value of that χ².")] = None,
     phenotypes: Phenotypes = None,
@@ -285,29 +275,34 @@ def release(
         bool, typer.Option("--dry-run", help="Show the card; draw and spend nothing.")
     ] = False,
     save: Annotated[
-        list[Path] | None, typer.Option(help="Write a table (x.tsv) or a page (x.html); repeat.")
+        list[Path] | None,
+        typer.Option(help="Write x.tsv, x.html or the GWAS Catalog's x.ssf.tsv; repeat."),
     ] = None,
+    keep: Keep = None,
+    extract: Extract = None,
+    maf: Maf = None,
+    read_freq: ReadFreq = None,
+    split_par: SplitPar = None,
     json: Json = False,
 ) -> None:
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
-    from whosin.gwas import read_study
+    from whosin.gwas import StudyFilter, read_study
+    from whosin.gwas.association import LINEAR_RELATIONS, STUDY_RELATIONS
     from whosin.gwas.bed import study_prefix
-    from whosin.gwas.release import RELATIVES_WARNING, Question, estimate_study_cost, publish_study
+    from whosin.gwas.covariates import stratify_study
+    from whosin.gwas.loci import read_loci, window_loci
+    from whosin.gwas.question import Question, estimate_study_cost
+    from whosin.gwas.release import RELATIVES_WARNING, publish_study
     from whosin.ledger import Ledger
     from whosin.report import gwas
-    from whosin.report.gwas import save_study_page, write_release
 
     files = save or []
-    for path in files:
-        check_writable(path, "--save", (".tsv", ".html"))
-        if path.suffix.lower() == ".html":
-            require_extras("charts")
-        if not dry_run:
-            require_new_file(path, "--save")
+    _check_release_files(files, numbers, dry_run)
     if continues is not None:
         refuse_options({"--dataset": dataset}, "--continues")
-        dataset, amend = continues.removesuffix(":genotype").removesuffix(":label-swap"), True
-    plan = plan_study(target, adversary)
+        relations = "|".join((*STUDY_RELATIONS, *LINEAR_RELATIONS))
+        dataset, amend = re.sub(f":({relations})$", "", continues), True
+    plan = plan_study(target, adversary, relation)
     named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
     if (top is None) == (not named):
         raise InvalidInput(
@@ -317,32 +312,84 @@ def release(
             hint="give --top for the most associated ones, or --snps for those you name",
         )
     chosen_by = _chi_square_threshold(threshold, significance)
-    asked = Question(top, relation, score, numbers, chosen_by, named)
-    with progress("counting") as tell:
-        result = read_study(study, phenotypes, progress=tell)
+    free = {"share": share, "none_of_them": none_of_them, "named": named}
+    asked = Question(top, relation, score, numbers, chosen_by, **free)
+    if score != "linear":
+        refuse_options({"--within": within, "--covar": covar}, f"--score {score}")
+    if clump_kb is not None:
+        refuse_options({"--loci": loci}, "--clump-kb")
+    filters = StudyFilter(keep, extract, maf, read_freq, split_par)
+    with show_progress("counting") as tell:
+        result = read_study(study, phenotypes, progress=tell, filters=filters)
+    if within is not None or covar is not None:
+        result = stratify_study(result, study, phenotypes, keep, within, covar)
+    if clump_kb is not None:
+        asked = replace(asked, loci=window_loci(result.snps, clump_kb))
+    elif loci is not None:
+        asked = replace(asked, loci=read_loci(loci, result.snps))
     estimate = estimate_study_cost(plan, asked, result)
     if dry_run:
         if result.related:
             print_warning(RELATIVES_WARNING)
-        print_result(json, _estimate_data(estimate), gwas.describe_estimate, estimate)
+        _print_estimate(json, estimate)
         return
     base = study_prefix(study)
     where, name = ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
     with Ledger(where) as opened, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the notes say it
         known = opened.datasets()
-        if continues is not None and not {f"{name}:genotype", f"{name}:label-swap"} & {*known}:
+        if continues is not None and not any(each.startswith(f"{name}:") for each in known):
             raise UnknownName("--continues", continues, known)
         said = {"amend": amend, "new_people": new_people}
         made = publish_study(result, plan, asked, opened, name, request, **said)
     for note in made.notes:
         print_warning(note)
+    _write_release_files(made, files)
+    print_result(json, _estimate_data(estimate, made), gwas.describe_study_release, made)
+
+
+def _check_release_files(files: list[Path], numbers: str, dry_run: bool) -> None:
+    """Refuse what could not be written, or would be overwritten, before anything is spent."""
+    from whosin.report.summary_statistics import check_ssf, is_ssf, metadata_path
+
     for path in files:
-        if path.suffix.lower() == ".tsv":
+        check_writable(path, "--save", (".tsv", ".html"))
+        if path.suffix.lower() == ".html":
+            require_extras("charts")
+        if is_ssf(path):
+            check_ssf(path, numbers)
+        for made in (path, metadata_path(path)) if is_ssf(path) else (path,):
+            if not dry_run:
+                require_new_file(made, "--save")
+
+
+def _write_release_files(made: StudyRelease, files: list[Path]) -> None:
+    from whosin.report.gwas import save_study_page, write_release
+    from whosin.report.summary_statistics import is_ssf, write_ssf
+
+    for path in files:
+        if is_ssf(path):
+            write_ssf(made, path)
+        elif path.suffix.lower() == ".tsv":
             write_release(made, path)
         else:
             save_study_page(made, path)
-    print_result(json, _estimate_data(estimate, made), gwas.describe_study_release, made)
+
+
+def _print_estimate(json: bool, estimate: StudyCostEstimate) -> None:
+    """The card of a dry run, with the chance of some SNPs to come back where they are chosen."""
+    from whosin.gwas.forecast import compare_settings
+    from whosin.report import gwas, study_forecasts
+
+    data, sections = _estimate_data(estimate), []
+    if estimate.question.top is not None:
+        pairs = compare_settings(estimate.public_study, estimate.settings)
+        data["forecast"] = [
+            study_forecasts.forecast_data(made) | {"best": study_forecasts.forecast_data(best)}
+            for made, best in pairs
+        ]
+        sections.append(study_forecasts.describe_expectation(*zip(*pairs, strict=True)))
+    print_result(json, data, gwas.describe_estimate, estimate, *sections)
 
 
 def _chi_square_threshold(threshold: str | None, significance: str | None) -> object:
@@ -350,10 +397,9 @@ def _chi_square_threshold(threshold: str | None, significance: str | None) -> ob
     from scipy.special import chdtri
 
     from whosin.exact import rational
-    from whosin.gwas.scores import SELECTION_THRESHOLD
 
     if significance is None:
-        return SELECTION_THRESHOLD if threshold is None else rational(threshold, "--threshold")
+        return None if threshold is None else rational(threshold, "--threshold")
     refuse_options({"--threshold": threshold}, "--significance")
     value = float(rational(significance, "--significance"))
     if not 1e-300 <= value < 1:
@@ -364,25 +410,27 @@ def _chi_square_threshold(threshold: str | None, significance: str | None) -> ob
 def _estimate_data(
     estimate: StudyCostEstimate, made: StudyRelease | None = None
 ) -> dict[str, object]:
-    from whosin.exact import rational
     from whosin.report.gwas import release_rows
 
     asked = ("top", "named", "relation", "score", "numbers")
     data: dict[str, object] = {
         **{key: getattr(estimate.question, key) for key in asked},
-        "threshold": rational(estimate.question.threshold),
+        "threshold": estimate.threshold,
         "epsilon": sum(estimate.epsilons),
         "epsilon_selection": estimate.epsilons[0],
         "epsilon_numbers": estimate.epsilons[1],
         "selection_scale": estimate.selection_scale,
         "noise_scale": estimate.scale,
-        "cases": estimate.cases,
-        "controls": estimate.controls,
+        "cases": None if estimate.question.relation == "label" else estimate.cases,
+        "controls": None if estimate.question.relation == "label" else estimate.controls,
+        "people": estimate.cases + estimate.controls,
         "snps_in_study": estimate.snps,
+        "candidates": estimate.candidates,
         "plan": estimate.plan.to_dict(),
     }
     if made is not None:
         data |= {"dataset": made.dataset, "request": made.request, "snps": release_rows(made)}
+        data |= {"gap": made.gap, "loci": made.loci}
     return data
 
 

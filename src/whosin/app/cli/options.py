@@ -31,6 +31,7 @@ from whosin.scenario_model import (
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
+    from whosin.calibration import Plan
     from whosin.report.document import Document
 
 
@@ -308,3 +309,37 @@ def _import_file(path: Path, what: str) -> ModuleType:
 def _import_error(name: str, what: str, error: BaseException) -> InvalidInput:
     words = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
     return InvalidInput(f"{name} cannot be imported: {words}", field=what, value=name)
+
+
+# What the commands about association studies share.
+
+EXCLUDED_STUDY_WORDS = ("size-known", "linked", "known", "uninformed", "family", "people", "delta")
+"""Options that a study does not take, since everyone knows how many cases there are."""
+
+
+def plan_study(
+    target: Mapping[str, Any], adversary: Mapping[str, Any], relation: str = "label-swap"
+) -> Plan:
+    """The plan: everyone knows how many cases there are, unless one label may change by itself."""
+    from whosin.calibration import read_plan
+
+    known = {} if relation == "label" else {"size-known": True}
+    return read_plan({**adversary, **known}, target)
+
+
+def read_numbers(text: str, field: str) -> list[int]:
+    from whosin.validation import spelled_whole
+
+    return [
+        spelled_whole(part.strip().replace("_", ""), field)
+        for part in text.split(",")
+        if part.strip()
+    ]
+
+
+@contextmanager
+def show_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar that is told how much of a work is done."""
+    with progress_bar() as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)

@@ -27,7 +27,7 @@ from whosin.app.web.bodies import (
     ScenarioBody,
     body_data,
 )
-from whosin.app.web.release_routes import ReleaseResult, answer_data
+from whosin.app.web.release_routes import ReleaseResult, ReportReader, answer_data
 from whosin.app.web.tasks import quick_route, scan_route
 from whosin.calibration import PlannedQuery
 from whosin.errors import InvalidInput, UnknownName, at
@@ -273,11 +273,16 @@ def open_answers(
 @guide_router.get("/api/ledger/report", **tasks.file_response("text/html"))
 @tasks.text_route("text/html", tasks.run_scan)
 def report_answers(
-    settings: Settings, visitor: Visitor, dataset: DatasetName, name: RequestName
+    settings: Settings,
+    visitor: Visitor,
+    dataset: DatasetName,
+    name: RequestName,
+    reader: ReportReader = None,
 ) -> str:
-    """The report of a paid request: one HTML file that stands alone; nothing is spent."""
+    """The report of a paid request: one HTML file that stands alone; for an officer the two pages
+    that are to be signed. Nothing is spent."""
     made = _stored_answers(settings, visitor, dataset, name)
-    return release_report(dataset, made.budget_state.plan, made)
+    return release_report(dataset, made.budget_state.plan, made, None, reader)
 
 
 def _read_paid(

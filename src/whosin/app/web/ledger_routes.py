@@ -24,8 +24,9 @@ from whosin.app.web.scenarios import ledger_url
 from whosin.app.web.tasks import quick_route
 from whosin.errors import BrokenHistory, InvalidInput
 from whosin.ledger import Ledger, verify
+from whosin.ledger.budget import group_by_people
 from whosin.ledger.encoding import digest_text
-from whosin.report.card import budget_state_card, entry_row
+from whosin.report.card import budget_state_card, describe_people, entry_row
 from whosin.report.document import SectionData, section_data
 
 ledger_router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
@@ -45,9 +46,11 @@ class Dataset(BaseModel):
 
 
 class Datasets(BaseModel):
-    """The budget state of every dataset of the ledger."""
+    """The budget state of every dataset of the ledger, and what those that may be about the same
+    people allow together."""
 
     datasets: list[Dataset]
+    together: list[SectionData]
 
 
 class History(BaseModel):
@@ -64,7 +67,7 @@ class History(BaseModel):
 def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
     """The budget state of every dataset, as far as the visitor may see it."""
     if not has_ledger(settings):
-        return Datasets(datasets=[])
+        return Datasets(datasets=[], together=[])
     url = ledger_url(settings)
     with Ledger(settings.ledger, create=False) as ledger:
         budget_states = [ledger.budget_state(name) for name in ledger.datasets()]
@@ -77,7 +80,10 @@ def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
                     budget_state=plain_json(budget_state.to_dict()),
                 )
                 for budget_state in budget_states
-            ]
+            ],
+            together=section_data(
+                [describe_people(each) for each in group_by_people(budget_states)]
+            ),
         )
 
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from importlib.metadata import version
+from io import BytesIO
 from pathlib import Path
 from typing import Annotated, Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 from fastapi import APIRouter, Query, Request
 from fastapi.responses import FileResponse
@@ -37,7 +41,7 @@ from whosin.errors import (
 )
 from whosin.extras import require_extras
 from whosin.ledger import encoding
-from whosin.ledger.budget import Cost
+from whosin.ledger.budget import Cost, PeopleBudget
 from whosin.ledger.registry import suspend_dataset
 from whosin.release import Answer, Release
 from whosin.release.accuracy import list_meaningless, suggest_changes
@@ -45,16 +49,19 @@ from whosin.release.inspection import CURATOR_NOTE, InspectionFinding, check_tab
 from whosin.release.queries.base import scenario_keys
 from whosin.release.sql import parse_queries
 from whosin.report import card as report_card
-from whosin.report.card import budget_state_card, cost_words
+from whosin.report import evidence
+from whosin.report.card import budget_state_card, cost_words, describe_people
 from whosin.report.document import SectionData, section_data
 from whosin.report.html import release_report
 from whosin.report.releases import (
     describe_costs,
     describe_preflight,
     estimate_data,
+    expectation_words,
     suggestion_data,
 )
 from whosin.report.table_views import (
+    answer_decimals,
     column_scales,
     csv_bytes,
     describe_agreement,
@@ -65,6 +72,7 @@ from whosin.scenario_model import RequestedTable, TableSection
 
 release_router = APIRouter(tags=["release"], route_class=BoundedRoute)
 PARQUET_MEDIA_TYPE = "application/vnd.apache.parquet"
+ZIP_MEDIA_TYPE = "application/zip"
 AnswerNumber = Annotated[int, Query(ge=0, le=99)]
 TableNumber = Annotated[int | None, Query(ge=0, le=10**6)]
 ReportReader = Annotated[str | None, Query(max_length=20)]
@@ -76,8 +84,9 @@ class EstimateView(BaseModel):
     `remaining` is what the ledger has left for the dataset, if it knows it; `refusal` is why it
     would say no. `stored` is the request under which this was paid before: without an id of its own
     a release shows its answers, and spends nothing. `lookalikes` are datasets with the same privacy
-    unit and columns, where a curator has to say whose people these are. `suggestions` were
-    tried; `meaningless` are queries whose interval will be the whole declared range.
+    unit and columns, where a curator has to say whose people these are. `together` says what this
+    release and theirs then allow of someone who is in all. `suggestions` were tried; `meaningless`
+    are queries whose interval will be the whole declared range.
     """
 
     dataset: str
@@ -92,6 +101,7 @@ class EstimateView(BaseModel):
     refusal: str | None
     stored: str | None
     lookalikes: list[str]
+    together: list[str]
 
 
 class ReleaseResult(BaseModel):
@@ -126,11 +136,14 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
         relation = scenario.plan.relation
         total = sum((estimate.spend.cost(relation) for estimate in estimates), Cost(0, 0))
         infinite = total.epsilon >= encoding.INFINITE_UNITS
+        new = [] if stored else estimates
+        people = scenarios.find_people(settings, body, (scenario, table), new)
         return EstimateView(
             dataset=dataset,
             estimates=[
                 plain_json(estimate_data(estimate))
                 | {"cost": cost_words(estimate.spend.cost(relation))}
+                | expectation_words(estimate)
                 for estimate in estimates
             ],
             suggestions=[plain_json(suggestion_data(each)) for each in better],
@@ -143,7 +156,13 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
             refusal=scenarios.refusal_reason(settings, body, (scenario, table), estimates, visitor),
             stored=stored,
             lookalikes=scenarios.find_lookalikes(settings, body, table) if visitor.curator else [],
+            together=[] if people is None else _together_lines(people),
         )
+
+
+def _together_lines(people: PeopleBudget) -> list[str]:
+    section = describe_people(people, "the answers after this release")
+    return [line for part in section_data([section]) for line in part.lines]
 
 
 @release_router.post("/api/release")
@@ -243,6 +262,24 @@ def report_release(
     return release_report(with_plan.title, with_plan.plan, made, with_plan, reader)
 
 
+@release_router.post("/api/evidence", **tasks.file_response(ZIP_MEDIA_TYPE))
+@tasks.text_route(ZIP_MEDIA_TYPE, tasks.run_quick)
+def pack_evidence(settings: Settings, visitor: Visitor, body: ScenarioBody) -> bytes:
+    """The evidence about a scenario, as `whosin evidence` collects it: a ZIP file with a page, data
+    with a schema, and an entry for a registry. No row is read; `about` has to say who answers."""
+    evidence.require_about(body.about)
+    with scenarios.opened(settings, body, visitor) as (scenario, table):
+        estimates = scenarios.estimates_for(scenario, table)
+        state = scenarios.dataset_budget_state(settings, scenarios.body_dataset(body))
+        today = datetime.now(UTC).date().isoformat()
+        data = evidence.evidence_data(scenario, estimates, state, today, version("whosin"))
+    packed = BytesIO()
+    with ZipFile(packed, "w", ZIP_DEFLATED) as pack:
+        for name, text in evidence.pack_texts(data).items():
+            pack.writestr(name, text)
+    return packed.getvalue()
+
+
 @release_router.post("/api/release/csv", **tasks.file_response("text/csv"))
 @tasks.text_route("text/csv", tasks.run_scan)
 def csv_release(
@@ -305,6 +342,7 @@ def answer_data(answer: Answer) -> dict[str, Any]:
     data: dict[str, Any] = plain_json(answer.to_dict()) | {
         "paid": cost_words(answer.cost),
         "scales": column_scales(answer),
+        "decimals": answer_decimals(answer),
     }
     if answer.tables:
         data |= {"tables": plain_json(page_data(answer)), "agreement": describe_agreement(answer)}

@@ -23,7 +23,7 @@ from whosin.errors import BudgetRefused, InvalidInput, WhosinError, at, invalid_
 from whosin.extras import require_extras
 from whosin.families import Family
 from whosin.ledger import BudgetState, Ledger, registry
-from whosin.ledger.budget import Budget
+from whosin.ledger.budget import Budget, Cost, PeopleBudget, group_by_people
 from whosin.ledger.registration import RegisteredTable
 from whosin.ledger.registry import describe_unnamed
 from whosin.release import QUERIES, CostEstimate, Release, Session, Table
@@ -261,6 +261,34 @@ def find_lookalikes(settings: Settings, body: ScenarioBody, table: Table) -> lis
         return []
     with Ledger(settings.ledger, create=False) as ledger:
         return ledger.lookalikes(body_dataset(body), register_table(table))
+
+
+def find_people(
+    settings: Settings,
+    body: ScenarioBody,
+    opened: tuple[Scenario, Table],
+    estimates: list[CostEstimate],
+) -> PeopleBudget | None:
+    """What a release would leave of the budgets of all datasets that may be about its people; None
+    where there is one alone, or where its promise does not add to others."""
+    scenario, table = opened
+    if not has_ledger(settings) or any(estimate.spend.alone for estimate in estimates):
+        return None
+    dataset, plan = body_dataset(body), scenario.plan
+    spends = [estimate.spend.cost(plan.relation) for estimate in paid_estimates(estimates)]
+    with Ledger(settings.ledger, create=False) as ledger:
+        states = {name: ledger.budget_state(name) for name in ledger.datasets()}
+        own = states.get(dataset)
+        if own is None:
+            apart = ledger.lookalikes(dataset, register_table(table)) if body.new_people else []
+            said = replace(register_table(table), apart_from=dict.fromkeys(apart))
+            registered, nothing = RegisteredTable.of(said), Cost(0, 0)
+            budget = Budget.of(plan)
+            own = BudgetState(dataset, "open", plan, budget, nothing, 0, 0, "", "", registered)
+    cost = sum(spends, own.spent)
+    states[dataset] = replace(own, spent=cost, debits=own.debits + len(spends))
+    groups = group_by_people(list(states.values()))
+    return next((each for each in groups if states[dataset] in each.states), None)
 
 
 def refusal_reason(

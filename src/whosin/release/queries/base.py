@@ -166,9 +166,12 @@ class Query(ABC):
 
     def expected_errors(self, table: Table, estimate: CostEstimate) -> tuple[ExpectedError, ...]:
         """How good the answer will be: at the public size of a group if people are spread evenly,
-        otherwise at a few round ones."""
+        with one row each and with all that count; otherwise at a few round sizes."""
         noise, people = estimate.parts or estimate.details, table.people
-        sizes = ROUND_SIZES if people is None else (max(1, people // self.group_count(table)),)
+        sizes: tuple[int, ...] = ROUND_SIZES
+        if people is not None:
+            least = max(1, people // self.group_count(table))
+            sizes = tuple(sorted({least, least * self.bounds(table).max_rows_per_group}))
         known = []
         for rows in sizes:
             if (found := self.expected_error(table, noise, rows)) is not None:

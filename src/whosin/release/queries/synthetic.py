@@ -39,7 +39,7 @@ from whosin.release.contribution_bounds import (
     eligible_rows,
     outside_values,
 )
-from whosin.release.cost import CostEstimate, ExpectedError, Share
+from whosin.release.cost import NOISY_LEVEL, CostEstimate, ExpectedError, Share
 from whosin.release.engines.base import Progress, RedrawnFile, WrittenFile
 from whosin.release.groups import GroupGrid, check_one_level
 from whosin.release.queries.base import FILE_COLUMNS, Query
@@ -235,7 +235,8 @@ class Synthetic(Query):
         return super().expected_errors(table, estimate)
 
     def expected_error(self, table: Table, noise: Any, rows: int) -> ExpectedError | None:
-        return ExpectedError(rows, noise.expected_distance(rows), of_rows=True)
+        distance = noise.expected_distance(rows)
+        return ExpectedError(rows, distance, of_rows=True, noisy=distance > NOISY_LEVEL)
 
     def contribution_policy(self, table: Table) -> ContributionPolicy:
         if self.method == MARGINALS_METHOD:

@@ -1,9 +1,10 @@
 // The step Report: the answers with their error bars, the card, and files to keep.
 
+import { aboutKeys, missingWords } from "./about.js";
 import { download } from "./api.js";
 import { answerChart } from "./charts.js";
-import { $, clearErrors, h, sections, showError, valueWords } from "./dom.js";
-import { term } from "./glossary.js";
+import { $, clearErrors, h, roundedWords, sections, showError } from "./dom.js";
+import { linkNumbers, term } from "./glossary.js";
 import { tables } from "./tables.js";
 
 const plainName = (title) => title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "answer";
@@ -13,7 +14,7 @@ const mark = (answer, index) => (answer.noisy?.[index] ? h("abbr", { title: "too
 
 function table(answer) {
   const at = (name) => answer.columns.indexOf(name);
-  const inWords = (row, name) => valueWords(row[at(name)], answer.scales[name]);
+  const inWords = (row, name) => roundedWords(row[at(name)], answer.scales[name], answer.scales[name] === "name" ? null : answer.decimals, name);
   const ranged = at("low") >= 0;
   const names = answer.columns.filter((name) => !["low", "high"].includes(name));
   const right = (name) => (answer.rows.every((row) => typeof row[at(name)] === "number") ? "r" : null);
@@ -44,9 +45,9 @@ function table(answer) {
 
 function single(answer) {
   const row = Object.fromEntries(answer.columns.map((name, index) => [name, answer.rows[0][index]]));
-  const inWords = (name, options) => valueWords(row[name], answer.scales[name], options);
+  const inWords = (name) => roundedWords(row[name], answer.scales[name], answer.decimals, name);
   const between = row.low === undefined ? [] : [term("interval", "95%"), `: ${inWords("low")} to ${inWords("high")}`];
-  return [h("p", { class: "single" }, mark(answer, 0), inWords("value", { maximumSignificantDigits: 6 })), h("p", { class: "soft" }, between)];
+  return [h("p", { class: "single" }, mark(answer, 0), inWords("value")), h("p", { class: "soft" }, between)];
 }
 
 async function keep(path, body, name) {
@@ -54,8 +55,15 @@ async function keep(path, body, name) {
   try {
     await download(path, body, name);
   } catch (error) {
-    showError({ field: "download", message: error.message }, "download");
+    const message = error.field?.startsWith("about.") ? missingWords() : error.message;
+    showError({ field: "download", message }, "download");
   }
+}
+
+// What an answer is about that nobody gave a name.
+function unnamed({ title, question }) {
+  const { query, column, by = [], columns = [] } = question;
+  return title === query ? [column, ...[by].flat(), ...columns].filter(Boolean).join(", ") : "";
 }
 
 let opened = 0; // answers that the ledger opened: each has switches of its own
@@ -76,36 +84,51 @@ function card(answer, index, body) {
     h(
       "header",
       {},
-      h("h3", {}, answer.title),
+      h("h3", {}, answer.title, " ", h("span", { class: "soft" }, unnamed(answer))),
       body && several ? button("All as Parquet", `Download ${answer.title} as Parquet`, `/api/release/parquet?answer=${index}`, `${plainName(answer.title)}.parquet`) : null,
       body && file ? button("Parquet", `Download ${file}`, `/api/release/file?answer=${index}`, file) : null,
       file || !body ? null : button(several ? "All as CSV" : "CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${index}`, `${plainName(answer.title)}.csv`),
     ),
-    h("p", { class: "note" }, term("cost", answer.paid), answer.noise ? `; ${answer.noise}` : ""),
+    h("p", { class: "note" }, term("cost", answer.paid), ...(answer.noise ? ["; ", term("scale", answer.noise)] : [])),
     alone && !several ? single(answer) : null,
     several ? tables(answer, body ? index : `stored-${(opened += 1)}`, body ? csv : () => null) : null,
     chart ? h("div", { class: "chart" }, chart) : null,
-    alone || several ? null : table(answer),
+    chart || alone || several ? null : table(answer),
     answer.noisy_note ? h("p", { class: "note" }, answer.noisy_note, " ", term("noisy", "What is too noisy?")) : null,
-    answer.statement ? h("p", { class: "note" }, answer.statement) : null,
+    more(answer, chart),
   );
+}
+
+// The numbers of a chart as a table, and what counts: folded, so that several answers fit a screen.
+function more(answer, chart) {
+  const statement = answer.statement ? h("p", { class: "note" }, answer.statement) : null;
+  if (!chart && !statement) return null;
+  const words = chart ? "Numbers, and what counts" : "What counts";
+  return h("details", {}, h("summary", {}, words), chart ? table(answer) : null, statement);
 }
 
 export function answers(made, body) {
   const file = plainName(made.title);
+  // Who answers for it may be said after the release.
+  const scenario = () => ({ ...body.scenario, about: aboutKeys() });
+  const whole = () => ({ ...body, scenario: scenario() });
   const files = [
-    ["HTML report", "/api/release/report", body, `${file}.html`],
-    ["Scenario (TOML)", "/api/scenario/toml", body.scenario, `${file}.toml`],
-    ["Python script", "/api/scenario/script", body, `${file}.py`],
+    ["HTML report", "/api/release/report", whole, `${file}.html`],
+    ["Officer’s two pages", "/api/release/report?reader=officer", whole, `${file}-officer.html`],
+    ["Evidence pack (ZIP)", "/api/evidence", scenario, `${file}-evidence.zip`],
+    ["Scenario (TOML)", "/api/scenario/toml", scenario, `${file}.toml`],
+    ["Python script", "/api/scenario/script", whole, `${file}.py`],
   ];
   $("results-title").textContent = made.title;
   $("downloads").replaceChildren(
     ...files.map(([label, path, what, name]) =>
-      h("button", { type: "button", onclick: () => keep(path, what, name) }, label),
+      h("button", { type: "button", onclick: () => keep(path, what(), name) }, label),
     ),
   );
   $("answers").replaceChildren(...made.answers.map((answer, index) => card(answer, index, body)));
-  $("release-card").replaceChildren(...sections(made.card).flat());
+  const [who, promise, ...rest] = made.card;
+  $("release-promise").replaceChildren(...[...who.lines, ...promise.lines].flatMap((line) => [...linkNumbers(line), " "]));
+  $("release-card").replaceChildren(...sections(rest).flat());
   $("results").hidden = false;
   $("report-hint").hidden = true;
 }

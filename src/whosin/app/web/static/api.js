@@ -47,13 +47,25 @@ export async function call(method, path, body, options = {}) {
 export const get = (path, options) => call("GET", path, undefined, options);
 export const post = (path, body, options) => call("POST", path, body, options);
 
-// The newest of several calls of one kind: an older one is dropped.
-export function latest() {
+const pause = (wait) => new Promise((go) => setTimeout(go, wait));
+
+// The newest of several calls of one kind: an older one is dropped. Where the server still works on
+// those, it is asked again.
+export function latest(tries = 5, wait = 1000) {
   let running = null;
   return async (path, body) => {
     running?.abort();
     running = new AbortController();
-    return post(path, body, { signal: running.signal });
+    const { signal } = running;
+    for (let left = tries; ; left -= 1) {
+      try {
+        return await post(path, body, { signal });
+      } catch (error) {
+        if (error.status !== 429 || !left) throw error;
+        await pause(wait);
+        signal.throwIfAborted();
+      }
+    }
   };
 }
 

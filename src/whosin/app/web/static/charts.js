@@ -1,6 +1,6 @@
 // Charts as plain SVG; colours come from the style sheet.
 
-import { atMost, h, number, s, valueWords } from "./dom.js";
+import { atMost, h, number, roundedWords, s, valueWords } from "./dom.js";
 
 const path = (points) =>
   points.map(([x, y], index) => `${index ? "L" : "M"}${x.toFixed(1)} ${y.toFixed(1)}`).join("");
@@ -127,14 +127,16 @@ export function answerChart(answer) {
     low: row[at("low")],
     high: row[at("high")],
   }));
+  const amounts = rows.map(({ value }, index) => `${answer.noisy?.[index] ? "*" : ""}${roundedWords(value, answer.scales.value, answer.decimals)}`);
   const most = Math.max(0, ...rows.map((row) => row.high));
   const least = Math.min(0, ...rows.map((row) => row.low));
   const room = Math.min(200, Math.max(60, ...rows.map((row) => widthOf(row.cell) + 2)));
   const labels = rows.map((row) => inLines(row.cell, room));
   const tallest = Math.max(...labels.map((lines) => lines.length));
   const [width, left, step, bottom] = [460, room + 14, 13 + 13 * tallest, 26];
+  const right = 22 + Math.max(...amounts.map(widthOf)); // the amounts stand there
   const height = rows.length * step + bottom;
-  const x = (value) => left + ((value - least) / (most - least || 1)) * (width - left - 14);
+  const x = (value) => left + ((value - least) / (most - least || 1)) * (width - left - right);
   const bars = rows.map((row, index) => {
     const y = index * step + step / 2;
     const top = y + 4 - 6.5 * (labels[index].length - 1);
@@ -152,6 +154,7 @@ export function answerChart(answer) {
       s("line", { class: "whisker", x1: x(row.low), x2: x(row.high), y1: y, y2: y }),
       s("line", { class: "whisker", x1: x(row.low), x2: x(row.low), y1: y - 4, y2: y + 4 }),
       s("line", { class: "whisker", x1: x(row.high), x2: x(row.high), y1: y - 4, y2: y + 4 }),
+      s("text", { class: "amount", x: width - 2, y: y + 4, "text-anchor": "end" }, amounts[index]),
     ];
   });
   const zero = s("line", { class: "axis", x1: x(0), x2: x(0), y1: 0, y2: height - bottom });

@@ -10,6 +10,8 @@ import { inPageWords } from "./words.js";
 export const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "", parents: "", lookedUp: "", fromRows: false };
 const EACH = ["row", "each row"]; // how a scenario says that each row is one person
 
+const NUMBERS = { max_rows_per_group: "max_rows_per_group", max_groups: "max_groups", people: "table-people" }; // by key
+
 let tableColumns = []; // columns of the chosen table
 let declared = new Map(); // column → as EMPTY
 let related = {}; // tables and features of a scenario that was loaded
@@ -88,10 +90,9 @@ export const summable = () =>
 
 export function tableKeys() {
   const keys = { source: $("source").value, privacy_unit: $("privacy_unit").value };
-  if (byRow()) return keys;
-  for (const id of ["max_rows_per_group", "max_groups"]) {
+  for (const [key, id] of Object.entries(NUMBERS)) {
     const text = $(id).value.trim();
-    if (text) keys[id] = /^\d+$/.test(text) ? Number(text) : text;
+    if (text && !(byRow() && key !== "people")) keys[key] = /^\d+$/.test(text) ? Number(text) : text;
   }
   return keys;
 }
@@ -188,12 +189,11 @@ function renderRelated() {
   $("related").hidden = !tables.length && !features.length;
 }
 
-export function loadTable({ privacy_unit: unit, max_rows_per_group: rows, max_groups: groups }) {
+export function loadTable({ privacy_unit: unit, ...given }) {
   const each = EACH.includes(unit) && !named(unit);
   const column = unit.startsWith("column:") && !named(unit) ? unit.slice(7) : unit;
   $("privacy_unit").value = each ? eachRow() : spelled(column);
-  $("max_rows_per_group").value = rows ?? "";
-  $("max_groups").value = groups ?? "";
+  for (const [key, id] of Object.entries(NUMBERS)) $(id).value = given[key] ?? "";
   chosenUnit();
 }
 
@@ -253,7 +253,7 @@ export async function useTable(name) {
     ...tableColumns.map((column) => option(spelled(column.name), column.name)),
   );
   $("privacy_unit").value = "";
-  $("max_rows_per_group").value = $("max_groups").value = "";
+  for (const id of Object.values(NUMBERS)) $(id).value = "";
   $("table").hidden = false;
   $("people-hint").hidden = true;
   if (["", "Release", titled].includes($("title").value.trim())) $("title").value = titleOf(name);
@@ -271,7 +271,7 @@ export async function useTable(name) {
 
 // What of this step survives a reload.
 export const tableState = () => ({
-  table: { source: $("source").value, privacy_unit: $("privacy_unit").value, max_rows_per_group: $("max_rows_per_group").value, max_groups: $("max_groups").value },
+  table: { source: $("source").value, privacy_unit: $("privacy_unit").value, ...Object.fromEntries(Object.entries(NUMBERS).map(([key, id]) => [key, $(id).value])) },
   related,
   declared: [...declared],
 });
@@ -280,7 +280,8 @@ export const tableState = () => ({
 export async function restoreTable({ table, related: before, declared: domains_ }) {
   const there = [...$("source").options].some((option) => option.value === table?.source);
   if (!table?.source || !there || !(await useTable(table.source))) return false;
-  for (const id of ["privacy_unit", "max_rows_per_group", "max_groups"]) $(id).value = table[id];
+  $("privacy_unit").value = table.privacy_unit;
+  for (const [key, id] of Object.entries(NUMBERS)) $(id).value = table[key] ?? "";
   if (before && Object.keys(before).length) await loadRelated({ table: tableKeys(), ...before }).catch(() => {});
   for (const [name, domain] of domains_) if (declared.has(name)) declared.set(name, { ...EMPTY, ...domain });
   chosenUnit();
@@ -368,8 +369,8 @@ export function startData(register, curator) {
     chosenUnit();
     changed();
   });
-  for (const id of ["max_rows_per_group", "max_groups"]) {
-    $(id).dataset.field = `table.${id}`;
+  for (const [key, id] of Object.entries(NUMBERS)) {
+    $(id).dataset.field = `table.${key}`;
     $(id).addEventListener("input", changed);
   }
 }

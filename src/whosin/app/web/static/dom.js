@@ -1,5 +1,7 @@
 // Small helpers to build elements and to show messages beside fields.
 
+import { linkNumbers } from "./glossary.js";
+
 const SVG = "http://www.w3.org/2000/svg";
 
 export const $ = (id) => document.getElementById(id);
@@ -55,8 +57,7 @@ export function showError(error, otherwise) {
   }
   target ??= slots.find((slot) => slot.dataset.error === otherwise);
   if (!target) return;
-  const details = target.closest("details");
-  if (details) details.open = true;
+  for (let around = target.closest("details"); around; around = around.parentElement.closest("details")) around.open = true;
   target.id ||= `error-${target.dataset.error.replace(/\W+/g, "-")}`;
   target.setAttribute("role", "alert");
   target.textContent = error.message;
@@ -93,6 +94,16 @@ export function valueWords(value, scale, options = { maximumFractionDigits: 4 })
   return value.toLocaleString("en", { useGrouping: scale === "point" ? "min2" : "auto", ...options });
 }
 
+// A number of an answer with so many decimals; the ends of an interval are rounded outwards.
+export function roundedWords(value, scale, decimals, name) {
+  if (decimals === null || decimals === undefined || typeof value !== "number") return valueWords(value, scale);
+  const steps = value * 10 ** decimals;
+  const slack = 1e-5; // 0.3 * 10 is 3, though floats say a little more
+  const whole = { low: Math.floor(steps + slack), high: Math.ceil(steps - slack) }[name] ?? Math.round(steps);
+  const shown = whole / 10 ** decimals || 0; // no minus zero
+  return valueWords(shown, scale, { minimumFractionDigits: Math.max(0, decimals), maximumFractionDigits: Math.max(0, decimals) });
+}
+
 // The same rounded up (way = 1) or down (way = −1), but for what floats round themselves.
 function rounded(value, digits, way) {
   if (value === "inf" || !Number(value)) return number(value, digits);
@@ -117,7 +128,7 @@ export function debounce(action, wait = 250) {
 export function sections(parts) {
   return parts.map((part) => [
     h("h3", {}, part.title),
-    ...part.lines.map((line) => h("p", { class: "digest" }, line)),
+    ...part.lines.map((line) => h("p", { class: "digest" }, linkNumbers(line))),
     ...(part.marks ? [people(part.marks)] : []),
   ]);
 }

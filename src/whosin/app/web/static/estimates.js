@@ -1,7 +1,10 @@
 // What a question would cost and how good its answer would be, before anything is spent.
 
-import { h, number } from "./dom.js";
+import { atMost, h, number } from "./dom.js";
 import { term } from "./glossary.js";
+
+// Words as one more sentence of a line.
+export const sentence = (words) => (words ? ` ${words[0].toUpperCase()}${words.slice(1).replace(/\.$/, "")}.` : "");
 
 const named = ({ columns }) => columns.join(", ") || "total";
 
@@ -37,4 +40,52 @@ export function tableEstimates({ tables = [], measured = [] }, open) {
         table(["will be measured", "at the cost of"], rows(measured, (each) => `${each.differences?.length ? "differences, " : ""}${cost(each)}`))),
     ),
   );
+}
+
+// What an answer costs, its noise, and how far it will be from the truth where one number says it.
+export function costLine(estimate) {
+  const error = estimate.error === null ? [] : [", ", term("error", "expected error"), ` ± ${number(estimate.error, 3)}`];
+  const within = estimate.within === null || estimate.within_words ? [] : [", ", term("within", "95% within"), ` ± ${atMost(estimate.within, 3)}`];
+  return [term("cost", "Costs"), ` ${estimate.cost}`, ...error, ...within, ". ", term("scale", sentence(estimate.noise).trim()), estimate.noise.includes("95% within") ? "" : sentence(estimate.within_words), gain(estimate)];
+}
+
+// Whether the interval will be the whole declared range, whatever the size of a group.
+export const saysNothing = ({ expected }) => expected.length > 0 && expected.every((each) => each.fills_range);
+
+// How good it will be by the size of a group, which groups can be read, and whether it says anything.
+export function expectations(estimate) {
+  const { sizes, readable_words: readable, readable_unit: unit } = estimate;
+  const by = sizes.map(([size, words]) => `${size} → ${words.replace("±", "± ")}`).join(", ");
+  const counted = estimate.expected.some((each) => each.shown !== undefined) ? "people" : unit === "sum" ? "rows" : unit;
+  const lines = [
+    by || readable
+      ? h("p", { class: "note" }, by ? [term("sizes", `By the ${counted} in a group`), `: ${by}. `] : null, readable ? term("noisy", sentence(readable).trim()) : null)
+      : null,
+    saysNothing(estimate) ? h("p", { class: "caution" }, "The 95% interval would be the whole declared range: this answer would say nothing. Give it more of the budget, declare a narrower range, or leave it out.") : null,
+  ];
+  return lines.filter(Boolean);
+}
+
+// A change that was tried, in the words of this page. `nameOf`: what it calls the question of a title.
+function suggestionWords({ change, query, before, after, about: titles, delta, added_up: added, words }, nameOf) {
+  const about = titles.map(nameOf);
+  const within = (value) => `± ${atMost(value, 3)}`;
+  const what = {
+    "ask-once": `“${about[0]}” is inside “${about[1]}”: ask “${about[1]}” alone and add up its groups`,
+    gaussian: `Gaussian noise${delta === undefined ? "" : `, for a promise that may fail with probability δ = ${delta}`}`,
+    optimal: "Divide the budget for the least error",
+  }[change];
+  if (!what) return words;
+  const sums = added === undefined ? "" : `, and “${about[0]}”, added up, ${within(added)}`;
+  return `${what}: “${nameOf(query)}” ${within(after)} instead of ${within(before)}${sums}.`;
+}
+
+// `apply`: by kind of change, what it does to the form.
+export function suggestions(found, apply, nameOf) {
+  if (!found.length) return [];
+  const line = (each) => {
+    const words = suggestionWords(each, nameOf);
+    return h("li", {}, h("span", {}, words), apply[each.change] ? h("button", { type: "button", "aria-label": `Apply: ${words}`, onclick: () => apply[each.change](each) }, "Apply") : null);
+  };
+  return [h("section", { class: "better", "aria-label": "What would make it better" }, h("h3", {}, term("within", "What would make it better")), h("ul", {}, found.map(line)))];
 }

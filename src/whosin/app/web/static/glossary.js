@@ -17,6 +17,11 @@ const WORDS = {
   cost: ["What an answer costs", "The part of the budget that its noise uses up. Costs of all answers about the same people add up; the ledger keeps them for good."],
   budget: ["Budget", "The ε that your promise allows for all answers about the same people together, today and later. What is spent never comes back."],
   noisy: ["Too noisy to read", "The standard error of the noise is more than 30% of the number, so that the number says little."],
+  sizes: ["By the size of a group", "How good some answers are depends on how many rows a group has, which is not looked up. The numbers are what 95% of the answers would be within if the values were spread evenly over the declared range; a star marks those too noisy to read. With a public number of people (under People) the size is known."],
+  people: ["How many people are in it", "If the number is public, the expected errors are those of groups of that size, and the price says how many groups are too small to read. It must not come from the rows. Leave it empty if it is a secret."],
+  together: ["The same people in several datasets", "Each dataset has a budget of its own, and budgets add up for somebody who is in several. What is stated is for someone who is in all of them."],
+  margin: ["95% margin of error", "In 95 of 100 releases the noise moves a number by no more than this. “For all cells at once”: in 95 of 100 releases by no more than this in any cell of the table."],
+  head: ["The head of the history", "A digest of everything that the ledger has recorded of this dataset. Whoever has written it down notices if the history is ever rewritten."],
   unit: ["Privacy unit", "Whom the promise is made to: the people, or households, that the chosen column names. All rows of one of them are protected together."],
   bounds: ["Contribution bounds", "How many rows of a person count in a group, and in how many groups a person counts. Rows beyond that are left out at random. Higher bounds need more noise."],
   domain: ["Domain", "What a column may hold, as it is publicly known. If it is read off the rows it tells something about them that the promise does not cover."],
@@ -27,6 +32,12 @@ const WORDS = {
 // A word that can be asked about: `words` stand on the page, `key` says what they mean.
 export const term = (key, words) =>
   h("button", { type: "button", class: "term", "aria-haspopup": "dialog", onclick: () => explain(key) }, words);
+
+// A sentence whose numbers can be asked about.
+const NUMBERS = /([εργδ] [=≤] [\d.,]*\d|(?:at most |be )?\d[\d.]*% sure|to at most \d[\d.]*%|head [0-9a-f]{16,})/u;
+const KEYS = { ε: "epsilon", ρ: "rho", γ: "gamma", δ: "delta", h: "head" };
+export const linkNumbers = (text) =>
+  text.split(NUMBERS).map((part, index) => (index % 2 ? term(KEYS[part[0]] ?? "belief", part) : part)).filter((part) => part !== "");
 
 function explain(only) {
   $("glossary-title").textContent = only ? WORDS[only][0] : "What the words mean";

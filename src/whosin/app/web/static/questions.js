@@ -2,9 +2,9 @@
 
 import { columns, declaredColumns, domains, unitChosen, unitColumn, groupable, problemOfTable, relatedKeys, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
 import { get, post } from "./api.js";
-import { $, allowed, atMost, clearErrors, h, number, showError } from "./dom.js";
+import { $, allowed, clearErrors, h, number, showError } from "./dom.js";
 import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
-import { gain, tableEstimates } from "./estimates.js";
+import { costLine, expectations, sentence, suggestions, tableEstimates } from "./estimates.js";
 import { term } from "./glossary.js";
 import { changed } from "./release.js";
 
@@ -30,8 +30,10 @@ async function readKinds() {
 }
 
 // {kind, name, column, by: Set (for synthetic tables: their columns), where, weight, extra,
-//  typed: what was said for further keys, kept: other keys of a scenario}
+//  typed: what was said for further keys, kept: other keys of a scenario, open: whether it is
+//  unfolded}
 let asked = [];
+const MOST_OPEN = 2; // questions that fit the screen unfolded
 
 export function reset() {
   asked = [];
@@ -105,6 +107,7 @@ function questions(given) {
       extra: text,
       typed,
       kept,
+      open: given.length <= MOST_OPEN,
     };
   });
 }
@@ -200,25 +203,10 @@ function card(query, index) {
     renderQueries();
     $(id).focus();
   });
-  return h(
-    "section",
-    { class: "query", "aria-label": `question ${index + 1}` },
-    h(
-      "header",
-      {},
-      h("strong", {}, `${shape.label[0].toUpperCase()}${shape.label.slice(1)}`),
-      h("button", {
-        type: "button",
-        class: "quiet",
-        "aria-label": `Remove question ${index + 1}`,
-        onclick: () => {
-          asked.splice(index, 1);
-          renderQueries();
-          changed();
-          $("kind").focus();
-        },
-      }, "Remove"),
-    ),
+  const fold = h(
+    "details",
+    { open: query.open },
+    h("summary", {}, h("strong", {}, titleOf(query)), h("span", { class: "soft", id: `short-${index}` }, inShort(query))),
     h(
       "div",
       { class: "fields" },
@@ -231,10 +219,51 @@ function card(query, index) {
       text(query, index, "weight", "Weight in the budget", "1"),
     ),
     fields.more,
+  );
+  fold.addEventListener("toggle", () => {
+    query.open = fold.open;
+  });
+  return h(
+    "section",
+    { class: "query", "aria-label": `question ${index + 1}` },
+    fold,
+    h("button", {
+      type: "button",
+      class: "quiet",
+      "aria-label": `Remove question ${index + 1}`,
+      onclick: () => {
+        removeQuestion(index);
+        $("kind").focus();
+      },
+    }, "Remove"),
     h("p", { class: "error", "data-error": `queries.${index}` }),
     h("p", { class: "cost open", id: `open-${index}` }),
   );
 }
+
+export function removeQuestion(index) {
+  asked.splice(index, 1);
+  renderQueries();
+  changed();
+}
+
+// What a question that is folded asks.
+function inShort(query) {
+  const shape = KINDS[query.kind] ?? {};
+  const by = [...query.by].join(", ");
+  const parts = [query.name.trim(), shape.column ? query.column : "", by && `by ${by}`, query.where.trim() && `where ${query.where.trim()}`];
+  return parts.filter(Boolean).join(" · ");
+}
+
+// What this page calls a question that has no name of its own: by its column.
+const nameOf = (query) => query.name.trim() || [titleOf(query).replace(/ (of|by) a column$/, ""), KINDS[query.kind]?.column ? query.column : "", [...query.by].join(", ")].filter(Boolean).join(" · ");
+export const pageName = (batch, title) => {
+  const query = asked[questionTitled(batch, title)];
+  return query ? nameOf(query) : title;
+};
+
+// The question of this title in the newest estimate.
+export const questionTitled = (batch, title) => askable()[batch.estimates.findIndex((each) => each.title === title)];
 
 const titleOf = ({ kind }) => {
   const { label } = KINDS[kind] ?? { label: kind };
@@ -245,7 +274,7 @@ function price(query, index) {
   return h(
     "section",
     { class: "price", "aria-label": `price of question ${index + 1}` },
-    h("h3", {}, query.name.trim() || titleOf(query)),
+    h("h3", {}, nameOf(query)),
     h("p", { class: "cost", id: `cost-${index}` }),
     h("div", { id: `estimate-${index}` }),
     h("div", { id: `cautions-${index}` }),
@@ -279,9 +308,6 @@ export function restoreQuestions(kept) {
 
 export const countAsked = () => asked.length;
 
-// Words as one more sentence of a line.
-const sentence = (words) => (words ? ` ${words[0].toUpperCase()}${words.slice(1)}.` : "");
-
 // A default that nobody chose, in the words of this page.
 function caution({ about, columns: several, words }) {
   if (about === "noise") return sentence(words.replace('noise = "laplace"', "Laplace noise")).trim();
@@ -293,7 +319,8 @@ function caution({ about, columns: several, words }) {
     : `Only one row of a person counts, chosen at random. Say under People how many rows of a person count${same}.`;
 }
 
-export function showEstimate(batch) {
+// `apply`: what each change that is suggested does to the form.
+export function showEstimate(batch, apply = {}) {
   const asking = askable();
   for (const [index, query] of asked.entries()) {
     const estimate = batch?.estimates[asking.indexOf(index)];
@@ -302,21 +329,22 @@ export function showEstimate(batch) {
     const lack = missing(query);
     const shown = $(`estimate-${index}`);
     const open = shown.querySelector("details")?.open ?? false;
-    shown.replaceChildren(...[estimate && lack === null ? tableEstimates(estimate, open) : null].filter(Boolean));
+    const known = estimate && lack === null;
+    shown.replaceChildren(...(known ? [...expectations(estimate), tableEstimates(estimate, open)].filter(Boolean) : []));
+    $(`short-${index}`).textContent = inShort(query);
     line.classList.toggle("open", lack !== null);
     $(`cautions-${index}`).replaceChildren(
       ...(estimate?.cautions ?? []).filter((each) => each.about !== "delta").map((each) => h("p", { class: "caution" }, caution(each))),
     );
-    line.closest(".price").querySelector("h3").textContent = query.name.trim() || titleOf(query);
+    line.closest(".price").querySelector("h3").textContent = nameOf(query);
     $(`open-${index}`).textContent = lack === null ? "" : `Not finished: ${lack}.`;
     if (lack !== null) line.textContent = `Not finished, and not in the cost: ${lack}.`;
     else if (!estimate) line.textContent = "";
     else {
-      const error = estimate.error === null ? [] : [", ", term("error", "expected error"), ` ± ${number(estimate.error, 3)}`];
-      const within = estimate.within === null || estimate.within_words ? [] : [", ", term("within", "95% within"), ` ± ${atMost(estimate.within, 3)}`];
-      line.replaceChildren(term("cost", "Costs"), ` ${estimate.cost}`, ...error, ...within, `. ${estimate.noise}.${sentence(estimate.within_words)}${gain(estimate)}`);
+      line.replaceChildren(...costLine(estimate));
     }
   }
+  $("better").replaceChildren(...suggestions(batch?.suggestions ?? [], apply, (title) => pageName(batch, title)));
   const open = asked.length - asking.length;
   const rest = open ? ` ${open === 1 ? "One question is" : `${open} questions are`} not finished, and not in this cost.` : "";
   if (!batch) {
@@ -327,7 +355,7 @@ export function showEstimate(batch) {
     ? `“${batch.dataset}” is new to the ledger: this plan becomes its whole budget.`
     : `The ledger has ε = ${allowed(batch.remaining, 5)} left for “${batch.dataset}”.`;
   const unused = batch.estimates.flatMap((each) => each.cautions).find((each) => each.about === "delta");
-  $("total").replaceChildren(`In all ${batch.total} of `, term("budget", "ε"), ` = ${number(batch.epsilon, 5)}. ${left}${rest}${sentence(unused?.words.replace("delta", "δ"))}`);
+  $("total").replaceChildren(`In all ${batch.total} of `, term("budget", "ε"), ` = ${number(batch.epsilon, 4)}. ${left}${rest}${sentence(unused?.words.replace("delta", "δ"))}`);
 }
 
 export async function startQuestions() {
@@ -338,7 +366,8 @@ export async function startQuestions() {
   $("add").addEventListener("click", () => {
     const kind = $("kind").value;
     const extra = KINDS[kind].extra?.[2] ?? "";
-    asked.push({ kind, name: "", column: "", by: new Set(), where: "", weight: "1", extra, typed: {}, kept: {} });
+    if (asked.length >= MOST_OPEN) for (const query of asked) query.open = false;
+    asked.push({ kind, name: "", column: "", by: new Set(), where: "", weight: "1", extra, typed: {}, kept: {}, open: true });
     renderQueries();
     changed();
     $(`query-${asked.length - 1}-name`).focus();

@@ -1,13 +1,14 @@
 // The round: the promise and what it needs, the cost of the questions, the release.
 
+import { aboutKeys, loadAbout, startAbout } from "./about.js";
 import { startAccuracy } from "./accuracy.js";
 import { download, get, latest, lost, post } from "./api.js";
 import { answers } from "./answers.js";
 import { beliefChart, ratesChart } from "./charts.js";
 import { columns, declaredColumns, domains, unitChosen, loadDomains, loadRelated, loadTable, problemOfTable, relatedKeys, restoreTable, tableKeys, tableState, unfinished, useTable } from "./data.js";
 import { $, allowed, ask, atMost, clearErrors, debounce, h, number, onFile, reasons, sections, showError } from "./dom.js";
-import { term } from "./glossary.js";
-import { allFinished, askable, countAsked, loadQueries, queries, questionState, renderQueries, restoreQuestions, showEstimate } from "./questions.js";
+import { linkNumbers, term } from "./glossary.js";
+import { allFinished, askable, countAsked, loadQueries, pageName, queries, questionState, questionTitled, removeQuestion, renderQueries, restoreQuestions, showEstimate } from "./questions.js";
 import { profileEditor } from "./profile.js";
 import { forget, restore, saveSoon, startState } from "./state.js";
 import { currentStep, go, refreshSteps, showStep, startSteps } from "./steps.js";
@@ -87,6 +88,8 @@ function scenario() {
     queries: queries(),
     ...whose(),
   };
+  const about = aboutKeys();
+  if (Object.keys(about).length) keys.about = about;
   const budget = {};
   if ($("split").value !== "weights") budget.split = $("split").value;
   if ($("noise").value !== "laplace") budget.noise = $("noise").value;
@@ -168,7 +171,7 @@ async function needs() {
     return;
   }
   panel.classList.remove("stale");
-  $("needs-words").textContent = planned.card[1].lines.join(" ");
+  $("needs-words").replaceChildren(...linkNumbers(planned.card[1].lines.join(" ")));
   $("figures").replaceChildren(...figures(planned));
   const pictures = [["belief", "How sure anyone can become", beliefChart(planned)], ["tests", "What the best test reaches", ratesChart(planned.rates)]];
   if (planned.rates.first) pictures.reverse();
@@ -204,7 +207,7 @@ async function cost() {
   const asking = askable();
   try {
     priced = await estimate("/api/estimate", scenario());
-    showEstimate(priced);
+    showEstimate(priced, apply);
     if (priced.refusal && !priced.stored && !priced.lookalikes.length) {
       showError({ field: "budget", message: `The ledger would refuse this: ${priced.refusal}.` }, "budget");
     }
@@ -216,6 +219,25 @@ async function cost() {
   }
   showRelease();
 }
+
+// What the suggestions of an estimate do to this form.
+const CHANGES = {
+  "ask-once": ({ about }) => removeQuestion(questionTitled(priced, about[0])),
+  gaussian: ({ delta }) => {
+    $("noise").value = "gaussian";
+    if (delta !== undefined) $("delta").value = String(delta);
+    changedPlan();
+  },
+  optimal: () => {
+    $("split").value = "optimal";
+    changed();
+  },
+};
+const apply = Object.fromEntries(Object.entries(CHANGES).map(([change, make]) => [change, (suggestion) => {
+  $("better").replaceChildren(); // they are about the questions as they were
+  make(suggestion);
+  $("price-title").focus();
+}]));
 
 // The step Release: whose people they are, whether it was asked before, and whether it can go.
 
@@ -245,12 +267,20 @@ function showRelease() {
   const shows = Boolean(priced?.stored) && !again;
   const refused = priced?.refusal && !shows;
   $("look-choice").hidden = !curator || shows;
-  $("go").disabled = !priced || !allFinished() || undecided() || Boolean(refused);
+  const together = shows ? [] : (priced?.together ?? []);
+  $("together").replaceChildren(...(together.length ? [h("div", { class: "pending" }, h("p", {}, term("together", "What these datasets allow together")), ...together.map((line) => h("p", { class: "note" }, linkNumbers(line))))] : []));
+  const empty = shows ? [] : (priced?.meaningless ?? []);
+  $("empty").hidden = !empty.length;
+  $("empty-words").textContent = empty.length ? `${empty.map((title) => `“${pageName(priced, title)}”`).join(", ")}: the 95% interval would be the whole declared range. Nothing would be learned, and it is paid for all the same.` : "";
+  if (!empty.length) $("accept-empty").checked = false;
+  $("go").disabled = !priced || !allFinished() || undecided() || Boolean(refused) || isEmpty();
   $("go").textContent = shows ? "Show the stored answers" : "Release";
   $("go-words").hidden = shows;
   $("go-hint").textContent = hint(refused);
   refreshSteps();
 }
+
+const isEmpty = () => !$("empty").hidden && !$("accept-empty").checked;
 
 function hint(refused) {
   if (!columns().length) return "Choose a table first.";
@@ -260,7 +290,8 @@ function hint(refused) {
   if (!allFinished()) return "A question is not finished.";
   if (!priced) return "Something needs another look; the list of steps says where.";
   if (undecided()) return "Say whose budget it is.";
-  return refused ? `The ledger would refuse this: ${priced.refusal}.` : "";
+  if (refused) return `The ledger would refuse this: ${priced.refusal}.`;
+  return isEmpty() ? "An answer would say nothing: see below." : "";
 }
 
 function status() {
@@ -331,15 +362,21 @@ function pending() {
 // The curator's look, the question, the release: nothing is paid before the answer is yes.
 async function releaseNow() {
   clearErrors("release");
-  if (!(await isReady())) return;
+  $("progress").textContent = "Seeing whether the price still holds …";
+  const ready = await isReady();
+  $("progress").textContent = "";
+  if (!ready) return;
   const fresh = $("again").checked && priced.stored;
   const body = { scenario: scenario(), ...(fresh ? { request: freshId() } : {}) };
   if (!priced.stored || fresh) {
-    if (!(await looked(body.scenario))) return;
+    const { go: may, spends } = await looked(body.scenario);
+    if (!may) return;
+    Object.assign(body, { preflight: false }, spends ? { spends } : {}); // this page has looked, or was told not to
     const left = priced.remaining === null ? null : `Before it, ε = ${allowed(priced.remaining, 5)} is left for “${priced.dataset}”.`;
     const lines = [
-      h("p", {}, h("strong", {}, `${priced.estimates.length === 1 ? "1 answer" : `${priced.estimates.length} answers`} will spend ${priced.total} of ε = ${number(priced.epsilon, 5)}, for good.`)),
+      h("p", {}, h("strong", {}, `${priced.estimates.length === 1 ? "1 answer" : `${priced.estimates.length} answers`} will spend ${priced.total} of ε = ${number(priced.epsilon, 4)}, for good.`)),
       left,
+      priced.together.length ? priced.together.find((line) => line.includes("after this release")) : null,
       fresh ? "You have paid for these questions before. They are asked anew, and paid for again." : null,
       "What is released cannot be taken back.",
     ];
@@ -348,10 +385,11 @@ async function releaseNow() {
   await release(body);
 }
 
-// Whether the release may go on: always where nobody may look, or where the look is skipped.
+// Whether the release may `go` on (always where nobody may look, or where the look is skipped), and
+// what the look says that it `spends`.
 async function looked(asking) {
   $("look-found").replaceChildren();
-  if (!curator || chosen("look") === "skip") return true;
+  if (!curator || chosen("look") === "skip") return { go: true };
   $("progress").textContent = "Looking at the rows, for your eyes only …";
   try {
     const found = await post("/api/preflight", asking);
@@ -361,10 +399,10 @@ async function looked(asking) {
         h("ul", {}, found.lines.map((line) => h("li", {}, line))),
         h("p", { class: "note" }, found.warning, found.stops ? " Correct the domains or the conditions, or skip the look if they are as they should be." : "")));
     }
-    return !found.stops;
+    return { go: !found.stops, spends: found.spends };
   } catch (error) {
     showError(inPageWords(error, askable()), "release");
-    return false;
+    return { go: false };
   } finally {
     $("progress").textContent = "";
   }
@@ -448,6 +486,7 @@ async function load(view) {
   $("target-rho").closest("details").open = !SLIDERS.includes(kind) || Boolean(delta);
   $("delta").value = delta ?? "";
   $("title").value = loaded.title ?? "Release";
+  loadAbout(loaded.about);
   const { noise, share, split } = loaded.budget ?? {};
   $("noise").value = noise ?? "laplace";
   $("split").value = split ?? "weights";
@@ -475,8 +514,7 @@ async function loading(reading) {
 }
 
 // Targets that this page has no slider for, as /api/kinds lists them.
-async function offerTargets() {
-  const kinds = await get("/api/kinds");
+function offerTargets(kinds) {
   const help = Object.fromEntries(kinds.words.target.map((word) => [word.name, word]));
   const label = (word) => capital(help[word].help.replace(/^Or (the )?|\.$/g, ""));
   for (const words of kinds.targets) {
@@ -510,7 +548,9 @@ async function startOver() {
 export async function start(hello) {
   curator = hello.curator;
   startSteps(status);
-  await offerTargets();
+  const kinds = await get("/api/kinds");
+  offerTargets(kinds);
+  startAbout(kinds.words.about, saveSoon); // it changes no price
   accuracySoon = startAccuracy(() => ({ adversary: adversary(), target: target() }));
   for (const id of ["low", "high", ...SLIDERS]) {
     $(id).addEventListener("input", () => {
@@ -545,7 +585,7 @@ export async function start(hello) {
     choose("whose", "continues");
     priceNow();
   });
-  $("again").addEventListener("change", showRelease);
+  for (const id of ["again", "accept-empty"]) $(id).addEventListener("change", showRelease);
   for (const radio of document.querySelectorAll('input[name="look"]')) radio.addEventListener("change", () => $("look-found").replaceChildren());
   $("start-over").addEventListener("click", startOver);
   $("go").addEventListener("click", releaseNow);

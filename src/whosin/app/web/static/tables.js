@@ -3,6 +3,7 @@
 // decimals are worth showing and whether the totals agree, the route said.
 
 import { h } from "./dom.js";
+import { term } from "./glossary.js";
 
 const OPEN = { tables: 12, cells: 150 }; // an answer that is shown whole, side by side
 const MOST = 600; // cells of a list; the rest is in the file
@@ -51,7 +52,7 @@ function list(table, read) {
       {},
       h("thead", {}, h("tr", {}, heads.map((key) => h("th", { scope: "col" }, key)),
         h("th", { scope: "col", class: "r" }, read.whole ? "whole number, biased" : "estimate"),
-        read.whole ? null : h("th", { scope: "col" }, "95% margin"))),
+        read.whole ? null : h("th", { scope: "col" }, term("margin", "95% margin")))),
       h("tbody", {}, Array.from({ length: count }, (_, cell) =>
         h("tr", {}, read.labels(cell).map((label) => h("td", {}, String(label))),
           h("td", { class: "r" }, marked(read, cell)),
@@ -93,7 +94,7 @@ function body(answer, table, chosen) {
   const two = table.keys.length === 2 && table.labels;
   const [one, all] = table.margins;
   const said = chosen.margin === "all" ? `± ${all} for all ${table.cells} cells at once` : `± ${one} for each cell`;
-  const margin = read.whole ? "Whole numbers from 0 up: biased, and without margins of error." : `95% margin of error: ${said}.`;
+  const margin = read.whole ? "Whole numbers from 0 up: biased, and without margins of error." : [term("margin", "95% margin of error"), `: ${said}.`];
   return [
     h("p", { class: "note" }, margin),
     h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `${table.title}, table` }, two ? crosstab(table, read) : list(table, read)),

@@ -4,7 +4,7 @@ import { storedAnswers } from "./answers.js";
 import { get, post } from "./api.js";
 import { curveChart } from "./charts.js";
 import { $, clearErrors, h, number, onFile, reasons, s, sections, showError } from "./dom.js";
-import { term } from "./glossary.js";
+import { linkNumbers, term } from "./glossary.js";
 
 // Verify
 
@@ -243,6 +243,7 @@ async function opened(name, request, words) {
       h("header", {}, h("h2", { tabindex: "-1" }, words),
         h("p", { class: "actions" },
           h("a", { class: "button", href: `/api/ledger/report?${asked}`, download: `${name}.html` }, "HTML report"),
+          h("a", { class: "button", href: `/api/ledger/report?${asked}&reader=officer`, download: `${name}-officer.html` }, "Officer’s two pages"),
           h("button", { type: "button", class: "quiet", onclick: () => $("stored").replaceChildren() }, "Close"))),
       h("p", { class: "note" }, `Stored answers from ${name}, request ${request}. Opening them spends nothing.`),
       ...storedAnswers(made),
@@ -278,13 +279,14 @@ function goingOn(command) {
 async function showLedger() {
   clearErrors("ledger");
   try {
-    const { datasets } = await get("/api/ledger");
+    const { datasets, together } = await get("/api/ledger");
     if (!datasets.length) {
       $("datasets").replaceChildren(h("p", { class: "card" }, "Nothing has been released from here yet."));
       return;
     }
     const paid = await Promise.all(datasets.map(({ dataset }) => requests(dataset)));
     $("datasets").replaceChildren(
+      ...together.map((part) => h("section", { class: "card dataset", "aria-label": part.title }, h("h2", {}, term("together", part.title)), ...part.lines.map((line) => h("p", {}, linkNumbers(line))))),
       ...datasets.map(({ dataset, card, budget_state, amend }, index) => {
         const share = Math.min(1, Number(budget_state.spent_epsilon) / Number(budget_state.budget_epsilon) || 0);
         const bar = h("div", { class: "meter", role: "img", "aria-label": `${Math.round(share * 100)}% of the budget is spent` }, h("span", {}));
@@ -302,7 +304,7 @@ async function showLedger() {
             }
           },
         }, "History");
-        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, h("p", {}, card[0].lines.join(" "), " ", term("budget", "What is a budget?")), apart(budget_state), sections(card.slice(1)), h("h3", {}, "Paid for"), paid[index], goingOn(amend), button, entries);
+        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, h("p", {}, linkNumbers(card[0].lines.join(" ")), " ", term("budget", "What is a budget?")), apart(budget_state), sections(card.slice(1)), h("h3", {}, "Paid for"), paid[index], goingOn(amend), button, entries);
       }),
     );
   } catch (error) {

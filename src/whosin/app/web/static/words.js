@@ -16,6 +16,7 @@ const LABELS = {
   "table.privacy_unit": "Whose row it is",
   "table.max_rows_per_group": "Rows of a person that count in a group",
   "table.max_groups": "Groups a person counts in",
+  "table.people": "How many people are in it",
   "target.delta": "The probability δ",
   "budget.noise": "Noise",
   "budget.share": "The share of the budget",
@@ -47,6 +48,14 @@ const OF_QUESTION = {
   choosing: "Part of the budget for choosing",
   length: "How many rows to draw",
   points: "How many points",
+  controller: "Who publishes",
+  contact: "Where people can ask",
+  population: "Whom it is about",
+  period: "From when the data are",
+  purpose: "What it is for",
+  region: "Country or region",
+  decided_by: "Who chose the promise",
+  reasons: "Why this promise",
 };
 
 // What this page calls a key of a question.

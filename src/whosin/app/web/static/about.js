@@ -1,0 +1,34 @@
+// Who answers for a release, and why it promises what it does: what the report prints and a pack of
+// evidence needs. The keys and their words are those of [about] in a scenario file.
+
+import { $, h } from "./dom.js";
+import { labelOf } from "./words.js";
+
+const NEEDED = ["controller", "contact", "period", "decided_by", "reasons"]; // by a pack of evidence
+let keys = [];
+
+export function startAbout(words, changed) {
+  keys = words.map(({ name }) => name);
+  $("about").replaceChildren(
+    ...words.map(({ name, help }) => {
+      const field = `about.${name}`;
+      return h("div", {},
+        h("label", { for: `about-${name}` }, labelOf(name), NEEDED.includes(name) ? " *" : ""),
+        h("input", { id: `about-${name}`, placeholder: help.replace(/\.$/, ""), "data-field": field, autocomplete: "off", oninput: changed }),
+        h("p", { class: "error", "data-error": field }));
+    }),
+  );
+}
+
+const typed = (key) => $(`about-${key}`).value.trim();
+
+// The keys that something is said for.
+export const aboutKeys = () => Object.fromEntries(keys.filter(typed).map((key) => [key, typed(key)]));
+
+export function loadAbout(given = {}) {
+  for (const key of keys) $(`about-${key}`).value = given[key] ?? "";
+}
+
+// What a pack of evidence lacks.
+export const missingWords = () =>
+  `A pack of evidence needs to know: ${NEEDED.filter((key) => !typed(key)).map((key) => `“${labelOf(key)}”`).join(", ")}. Fill it in under Release, “Who answers for it, and why”.`;
