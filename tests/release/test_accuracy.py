@@ -20,6 +20,7 @@ from whosin.errors import BudgetRefused, InvalidInput
 from whosin.ledger import encoding
 from whosin.marginals.estimation import estimate_table
 from whosin.release.accuracy import list_contained, list_meaningless, plan_widths, suggest_changes
+from whosin.release.answer import read_releases
 from whosin.release.budget_allocation import estimate_batch_cost, needed_share
 from whosin.release.cost import NOISY_LEVEL, CostEstimate, SelectionNoise, Share, is_too_noisy
 from whosin.release.queries.base import Query
@@ -566,6 +567,79 @@ def test_answers_that_contain_each_other_agree_or_say_that_they_do_not(tmp_path:
             assert sums == pytest.approx([row[1] for row in released["sex"].rows], abs=1e-4)
     with release.Session(evenly(200), LAPLACE, tmp_path / "one.db", share=1) as session:
         assert session.release([asked[0], release.Count(where="age > 3")]).independence_note == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "split", "hint"),
+    [
+        ([release.Sum(column="bill"), release.Sum(name="s", column="bill", by="sex")], None, "add"),
+        (
+            [
+                release.Count(name="sex", by="sex"),
+                release.Marginals(name="m", columns=["ward", "sex"], order=2),
+            ],
+            "optimal",
+            "add",
+        ),
+        ([release.Marginals(name=name, columns=["sex"], order=1) for name in "ab"], None, "add"),
+        (
+            [
+                release.Count(name="sex", by="sex", within=60),
+                release.Count(name="both", by=["sex", "ward"]),
+            ],
+            "optimal",
+            "add",
+        ),
+        ([release.Count(name=name, by="sex") for name in "ab"], None, "optimal"),
+        ([release.Count(name=name, by="sex") for name in "ab"], "optimal", ""),
+        ([release.Count(by="ward"), release.Sum(column="bill", by="sex")], None, ""),
+    ],
+)
+def test_whatever_was_not_measured_at_once_is_said_to_be_independent(
+    asked: list[Query], split: str | None, hint: str, tmp_path: Path
+) -> None:
+    settings = {} if split is None else {"split": split}
+    with release.Session(evenly(200), LAPLACE, tmp_path / "l.db", share=1) as session:
+        released = session.release(asked, **settings)
+    said = released.independence_note
+    assert bool(said) is bool(hint) and hint in said
+    if said:
+        assert all(query.title in said for query in asked)
+
+
+def test_every_form_of_a_release_says_what_is_independent(tmp_path: Path, run) -> None:
+    (tmp_path / "visits.csv").write_text(
+        "who,sex\n" + "".join(f"{n},f\n{n}x,m\n" for n in range(40))
+    )
+    path, ledger = tmp_path / "s.toml", tmp_path / "ledger.db"
+    path.write_text(
+        SCENARIO.format(people="", width="").partition("[domains]")[0]
+        + f"""[domains]
+sex = ["f", "m"]
+[ledger]
+url = "{ledger}"
+[[queries]]
+kind = "count"
+name = "all"
+[[queries]]
+kind = "count"
+name = "sexes"
+by = ["sex"]
+"""
+    )
+    words = "all and sexes have noise of their own"
+    report = tmp_path / "r.html"
+    code, out, _ = run("release", path, "--yes", "--report", report)
+    assert code == 0 and words in " ".join(out.split()) and words in report.read_text()
+    code, out, _ = run("release", path, "--json")
+    assert words in json.loads(out)["independent"]
+    assert words in " ".join(run("ledger", "answers", ledger, "visits")[1].split())
+    opened = json.loads(run("ledger", "answers", ledger, "visits", "--json")[1])
+    assert words in opened["releases"][0]["independent"]
+    scenario = load_scenario(path)
+    with wi.Ledger(ledger, create=False) as found:
+        (stored,) = read_releases(found, scenario.open_table().name)
+    assert words in stored._repr_html_()
 
 
 SCENARIO = """
