@@ -363,7 +363,7 @@ def draw_noise(noise: Any, shape: tuple[int, ...], source: np.random.Generator) 
     return source.geometric(chance, shape) - source.geometric(chance, shape)
 
 
-def share_inside(query: Query, table: release.Table, noisy: Any, seed: int) -> list[float]:
+def share_inside(query: Any, table: release.Table, noisy: Any, seed: int) -> list[float]:
     """For the worst cell of each table how often the noise alone keeps its width."""
     asked, source = query.tables(table), np.random.default_rng(seed)
     times, measurements = 40_000, [each.measurement for each in noisy]
@@ -413,7 +413,7 @@ def test_every_table_of_marginals_keeps_its_width(asked: dict[str, Any], plan: w
 def test_a_release_spends_what_the_plan_of_its_widths_says(
     split: str, plan: wi.Plan, tmp_path: Path
 ) -> None:
-    settings = {"split": split, "noise": "gaussian" if plan.delta else "laplace"}
+    settings: dict[str, Any] = {"split": split, "noise": "gaussian" if plan.delta else "laplace"}
     table, asked = (
         evenly(200),
         [
@@ -521,7 +521,7 @@ def test_suggestions_are_what_the_changed_batch_says() -> None:
 def test_closing_a_domain_is_suggested_where_it_helps() -> None:
     asked = [release.Marginals(name="tables", columns=["sex", "ward"], order=2)]
     table, closed = evenly(10), evenly(10)
-    closed.domains["ward"] = release.Values(["A", "B", "C", "D"], outside="drop")
+    closed.domains["ward"] = release.Values(("A", "B", "C", "D"), outside="drop")
     before = estimate_batch_cost(table, LAPLACE, asked)
     found = suggest_changes(table, LAPLACE, asked, before, {})
     made = next(each for each in found if each.about == ("ward",))
@@ -598,7 +598,7 @@ def test_answers_that_contain_each_other_agree_or_say_that_they_do_not(tmp_path:
 def test_whatever_was_not_measured_at_once_is_said_to_be_independent(
     asked: list[Query], split: str | None, hint: str, tmp_path: Path
 ) -> None:
-    settings = {} if split is None else {"split": split}
+    settings: dict[str, Any] = {} if split is None else {"split": split}
     with release.Session(evenly(200), LAPLACE, tmp_path / "l.db", share=1) as session:
         released = session.release(asked, **settings)
     said = released.independence_note

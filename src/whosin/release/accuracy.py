@@ -257,7 +257,7 @@ def plan_widths(
     def find_costs(chosen: Sequence[int]) -> dict[int, Fraction]:
         """What the chosen queries cost, those that are measured at once evenly."""
         only = [replace(q, within=None) if n not in chosen else q for n, q in enumerate(queries)]
-        found = {}
+        found: dict[int, Fraction] = {}
         for unit, share in needed_shares(only, table, plan, gaussian, split):
             cost = (share.rho or share.epsilon**2 / 2) if gaussian else share.epsilon
             found |= dict.fromkeys(unit.indices, cost / len(unit.indices))
