@@ -17,8 +17,11 @@ from pathlib import Path
 import numpy as np
 
 from measuring import HOME, Row
+from whosin import Ledger, Posterior
+from whosin.families import Independent
 from whosin.gwas import STUDY_RELATIONS, Simulation, allelic_chi2
 from whosin.gwas.forecast import Forecast, StudySettings, advise_study, forecast_study
+from whosin.gwas.labels import LabelledPeople, plan_labels, randomise_labels
 from whosin.gwas.prospects import Hope, PublicStudy
 from whosin.gwas.scores import selection_scores
 from whosin.gwas.simulation import Experiment, run_experiment
@@ -61,6 +64,7 @@ def rows() -> Iterator[Row]:
             yield Row(name, took, "within 1.5 of .bed", took <= 1.5 * bed, "of the .bed", bed)
     yield from _scores()
     yield from _forecasts()
+    yield _labels()
     start = time.perf_counter()
     run_experiment(Experiment())
     took = time.perf_counter() - start
@@ -185,6 +189,23 @@ def _simulated_releases(made: Forecast, count: int) -> tuple[float, float]:
         scores = selection_scores("distance", counts, settings.relation, settings.threshold)
         back += int(np.argmax(scores + scale * rng.standard_exponential(len(scores))) == 0)
     return back / count, time.process_time() - start
+
+
+def _labels() -> Row:
+    """Labels of 500,000 people: the .fam file read, drawn, paid, stored and written."""
+    people = 500_000
+    with tempfile.TemporaryDirectory(dir=HOME) as folder:
+        fam = Path(folder) / "cohort.fam"
+        with fam.open("w") as file:
+            file.writelines(f"f{i} i{i} 0 0 1 {2 if i % 50 == 0 else 1}\n" for i in range(people))
+        plan = plan_labels(Posterior("0.75"), Independent(0, "0.1"), "one-sided")
+        start = time.process_time()
+        found = LabelledPeople.read(fam)
+        with Ledger(Path(folder) / "ledger.db") as ledger:
+            made = randomise_labels(found, plan, ledger, "cohort")
+        made.write(Path(folder) / "labels.txt")
+        took = time.process_time() - start
+    return Row(f"labels of {people:,} people randomised (CPU)", took, "5 CPU s", took <= 5)
 
 
 def _loop(row: list[int]) -> int:

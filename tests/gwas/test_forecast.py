@@ -20,7 +20,8 @@ from whosin.gwas.association import allelic_chi2
 from whosin.gwas.forecast import StudySettings, advise_study, forecast_study
 from whosin.gwas.people import allele_counts
 from whosin.gwas.prospects import AlleleFrequencies, Hope, PublicStudy, hope_tables, null_tables
-from whosin.gwas.release import Question, draw_answer, estimate_study_cost
+from whosin.gwas.question import Question, estimate_study_cost
+from whosin.gwas.release import draw_answer
 from whosin.gwas.scores import score_sensitivity, selection_scores
 
 LN3 = math.log(3)

@@ -75,6 +75,10 @@ EXTRA = {
     "gwas release x --relation label-swap --top 3 --epsilon 1": "gwas",
     "gwas attack x": "gwas",
     "gwas experiment": "gwas",
+    "gwas forecast --cases 9 --controls 9 --snps 9 --odds-ratio 2 --gamma 2 --advise": "gwas",
+    "gwas randomise x --posterior 0.75 --prior 0.5 --save a.txt": "gwas",
+    "gwas correct x --labels y": "gwas",
+    "gwas beacon --people 9 --posterior 0.75 --prior 0.5": "gwas",
     "serve --folder . --port 0": "web",
     "explain --multiplier 1 --sample-rate 0.1 --delta 1e-5": "accounting",
 }

@@ -137,7 +137,7 @@ def top_level_functions() -> list[tuple[str, str]]:
 
 def test_a_module_is_a_concept():
     lines = line_counts()
-    assert len(lines) <= 220
+    assert len(lines) <= 240
     assert median(lines.values()) >= 170
     assert {name: count for name, count in lines.items() if count > 700} == {}
 

@@ -25,7 +25,7 @@ from whosin.gwas.simulation import Experiment, Outcome
 from whosin.ledger import encoding
 from whosin.ledger.budget import Cost, Spend
 from whosin.release.answer import Answer
-from whosin.report import charts, gwas
+from whosin.report import charts, study_forecasts
 from whosin.report.card import budget_state_card, entry_row, plan_card
 from whosin.report.explanation import audience_lines, describe_explanation
 from whosin.report.numbers import format_short, per_thousand
@@ -250,10 +250,10 @@ def test_the_epsilon_of_a_plan_is_rounded_down_in_titles_and_tables(capsys):
     plan = ChainPlan(0.1059, 10.0, 0.1, 9.0, 0.2, 50.0, True)
     title = charts.leakage_chart([(1.0, 1.0), (2.0, 0.5)], plan, 5).to_dict()["title"]
     assert title.endswith("for ε = 0.105")
-    (relation, privacy), *_others = gwas.SETTING_NAMES
-    outcome = Outcome(1000, 1.5, 3, "distance", relation, privacy, 0.4057, 0.5, 0.01)
+    (relation, privacy), *_others = study_forecasts.SETTING_NAMES
+    outcome = Outcome(1000, 500, 500, 1.5, 3, "distance", relation, privacy, 0.4057, 1.0, 0.5, 0.01)
     asked = Experiment(people=(1000,), gammas=("1.5",), tops=(3,))
-    print_document(gwas.describe_experiment([outcome], asked))
+    print_document(study_forecasts.describe_experiment([outcome], asked))
     assert "0.405" in (text := capsys.readouterr().out) and "0.406" not in text
 
 

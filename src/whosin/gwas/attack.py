@@ -8,12 +8,19 @@ where g = copies of A1, f = case and p = reference frequency.
 Cases are the members. Controls are halved at random: one half is the reference, the other half are
 the outsiders, whose scores set the threshold for a false-positive rate. It works on the curator's
 exact data with a stated seed, and is for the curator to see; nothing here is a release.
+
+*Published tables* (`attack_tables`) take the place of the study's own frequencies: those of PLINK
+2, REGENIE or SAIGE. Odds ratios betray people, too: with x a genome, standardised by the reference,
+and z a table's estimates over their standard errors, Σ x z is larger for cases. Of R tables about
+the same people each is a direction among their genomes, whatever the phenotypes are: the share of x
+that lies in the space of all R, bᵀ(ZᵀZ)⁻¹b with b = Zᵀx, is about R/N for a member of a study of N
+people and R/M for others, so that several phenotypes identify even whoever is a case of none.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,19 +29,24 @@ from scipy.special import betaincinv
 from whosin.errors import InvalidInput, spell
 from whosin.exact import Array, exact_fraction, read_ranged
 from whosin.gwas.association import sensitivity
-from whosin.gwas.bed import MISSING_GENOTYPE
+from whosin.gwas.bed import MISSING_GENOTYPE, Groups, count_rows, open_bed, sibling_path
 from whosin.gwas.people import (
     Progress,
+    Snps,
     StudyFilter,
     check_instance,
     check_progress,
     check_sequence,
+    count_lines,
+    read_bim,
 )
+from whosin.gwas.results import ResultsTable, check_same_snps, match_snps
 from whosin.gwas.study import COUNT_TABLE_SUFFIXES, VARIANT_SUFFIXES, GenotypeView, open_view
 from whosin.noise import LaplaceNoise
 from whosin.validation import read_path, read_whole
 
 ATTACK_STATISTICS = ("homer", "likelihood-ratio")
+REGRESSION_STATISTIC = "regression"
 FREQUENCY_SOURCES = ("exact", "released")
 ATTACK_CHUNK_SNPS = 2_000
 
@@ -45,8 +57,8 @@ class AttackPoint:
 
     Attributes:
         snps: M.
-        statistic: "homer" or "likelihood-ratio".
-        source: "exact" frequencies, or "released" ones with the plan's noise.
+        statistic: "homer", "likelihood-ratio", or "regression" on the tables' odds ratios.
+        source: "exact" frequencies, "released" ones with the plan's noise, or a "published" table.
         recognised, cases: how many of the cases are recognised.
         mistaken, outsiders: how many outsiders are taken for cases.
     """
@@ -95,6 +107,11 @@ class GenotypePanel:
     reference: Array
     controls: int
 
+    def with_all_outsiders(self) -> GenotypePanel:
+        """The same people, with all controls as outsiders: the reference is another study."""
+        both = np.concatenate([self.outsiders, self.reference])
+        return replace(self, outsiders=both, reference=both[:0])
+
     @classmethod
     def of(
         cls,
@@ -141,14 +158,7 @@ def attack_study(
     )
     spent, tell = float(read_ranged(epsilon, "epsilon", "above 0")), check_progress(progress)
     read_whole(seed, "seed", 0)
-    read_ranged(rate, "false-positive rate", "strictly between 0 and 1")
-    if len(crowd.outsiders) * rate < 1:
-        least = 2 * int(np.ceil(1 / rate))
-        message = (
-            f"a false-positive rate of {spell(rate)} needs at least {least} controls, and the "
-            f"study has {crowd.controls}"
-        )
-        raise InvalidInput(message, field="controls", value=crowd.controls)
+    _check_rate(crowd, rate)
     field = "numbers of SNPs"
     wanted = [read_whole(size, field, 1, crowd.bed.snps) for size in check_sequence(sizes, field)]
     order = np.random.default_rng([seed, 1]).permutation(crowd.bed.snps)
@@ -182,14 +192,159 @@ def _run_tests(
         ]
         members += _score_people(np.array(tables), cases)
         outsiders += _score_people(np.array(tables), others)
+    return [
+        _judge_test(members[index], outsiders[index], rate, (len(snps), *test))
+        for index, test in enumerate(tests)
+    ]
+
+
+def _check_rate(crowd: GenotypePanel, rate: float) -> None:
+    read_ranged(rate, "false-positive rate", "strictly between 0 and 1")
+    if len(crowd.outsiders) * rate < 1:
+        least = int(np.ceil(1 / rate)) * (2 if len(crowd.reference) else 1)
+        message = (
+            f"a false-positive rate of {spell(rate)} needs at least {least} controls, and the "
+            f"study has {crowd.controls}"
+        )
+        raise InvalidInput(message, field="controls", value=crowd.controls)
+
+
+def _judge_test(
+    members: Array, outsiders: Array, rate: float, about: tuple[int, str, str]
+) -> AttackPoint:
+    """How many members score above all but a share of the outsiders."""
+    allowed = int(rate * len(outsiders))
+    threshold = np.sort(outsiders)[-allowed - 1]
+    hits, misses = members > threshold, outsiders > threshold
+    return AttackPoint(*about, int(hits.sum()), len(hits), int(misses.sum()), len(misses))
+
+
+def attack_tables(
+    crowd: GenotypePanel,
+    tables: Sequence[ResultsTable],
+    sizes: Sequence[int] | None = None,
+    *,
+    reference: str | Path | None = None,
+    rate: float = 0.01,
+    seed: int = 1,
+) -> list[AttackPoint]:
+    """The power of tests on published tables: on frequencies of the first one, if it has any, and
+    on the odds ratios of all.
+
+    Args:
+        crowd: whose genomes are tried: cases are in the study of the tables, controls are not.
+        tables: tables of one study, with the same SNPs; several are of several phenotypes.
+        sizes: numbers of SNPs, the same SNPs first; by default all that the tables and the
+            genomes have.
+        reference: PLINK files of other people, for frequencies; by default half of the controls.
+        rate: the false-positive rate that outsiders allow.
+    """
+    check_sequence(tables, "tables")
+    check_same_snps(tables)
+    read_whole(seed, "seed", 0)
+    snps = crowd.bed.names
+    ours, theirs, turned = match_snps(tables[0].snps, snps)
+    if reference is not None:
+        crowd = crowd.with_all_outsiders()
+        expected = _reference_frequencies(reference, snps)
+        found = ~np.isnan(expected[theirs])
+        ours, theirs, turned = ours[found], theirs[found], turned[found]
+    _check_rate(crowd, rate)
+    if not len(ours):
+        message = f"no SNP of {tables[0].source} is among those of the genomes, by name and alleles"
+        raise InvalidInput(message, field=tables[0].source)
+    field = "numbers of SNPs"
+    listed = [len(ours)] if sizes is None else check_sequence(sizes, field)
+    wanted = sorted({min(read_whole(size, field, 1), len(ours)) for size in listed})
+    with_frequencies = not np.isnan(tables[0].case).all()
+    if not with_frequencies:
+        tables[0].require("odds ratios")
+    order = np.random.default_rng([seed, 1]).permutation(len(ours))
     points = []
-    allowed = int(rate * len(crowd.outsiders))
-    for index, (statistic, source) in enumerate(tests):
-        threshold = np.sort(outsiders[index])[-allowed - 1]
-        hits, misses = members[index] > threshold, outsiders[index] > threshold
-        seen = int(hits.sum()), len(hits), int(misses.sum()), len(misses)
-        points.append(AttackPoint(len(snps), statistic, source, *seen))
+    for size in wanted:
+        chosen = np.sort(order[:size])
+        rows, places, flip = ours[chosen], theirs[chosen], turned[chosen]
+        known = (
+            None if reference is None else np.where(flip, 1 - expected[places], expected[places])
+        )
+        run = _TableTests(crowd, tables, rows, with_frequencies)
+        for first in range(0, size, ATTACK_CHUNK_SNPS):
+            part = slice(first, first + ATTACK_CHUNK_SNPS)
+            run.add(places[part], flip[part], part, None if known is None else known[part])
+        points += run.points(size, rate)
     return points
+
+
+class _TableTests:
+    """Scores of everybody, SNPs added up by and by."""
+
+    def __init__(
+        self,
+        crowd: GenotypePanel,
+        tables: Sequence[ResultsTable],
+        rows: Array,
+        with_frequencies: bool,
+    ) -> None:
+        self.crowd, people = crowd, (len(crowd.cases), len(crowd.outsiders))
+        self.case = tables[0].case[rows] if with_frequencies else None
+        self.totals = [np.zeros((len(ATTACK_STATISTICS), size)) for size in people]
+        given = [each for each in tables if each.beta is not None and each.error is not None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            columns = [each.beta[rows] / each.error[rows] for each in given]  # type: ignore[index]
+        self.z = np.nan_to_num(np.array(columns), nan=0.0, posinf=0.0, neginf=0.0)
+        self.products = [np.zeros((len(given), size)) for size in people]
+
+    def add(self, places: Array, flip: Array, part: slice, known: Array | None) -> None:
+        genotypes = self.crowd.bed.genotypes(places)
+        there = genotypes != MISSING_GENOTYPE
+        genotypes = np.where(there & flip[:, None], 2 - genotypes, genotypes)
+        if known is None:
+            known, _ = _allele_frequency(genotypes[:, self.crowd.reference])
+        least = 0.5 / max(len(self.crowd.reference), len(self.crowd.outsiders))
+        p = np.clip(known, least, 1 - least)
+        groups = genotypes[:, self.crowd.cases], genotypes[:, self.crowd.outsiders]
+        if self.case is not None:
+            f = np.where(np.isnan(self.case[part]), p, self.case[part])
+            tests = np.array([_score_table(statistic, f, p) for statistic in ATTACK_STATISTICS])
+            for total, group in zip(self.totals, groups, strict=True):
+                total += _score_people(tests, group)
+        if len(self.z):
+            spread = np.sqrt(2 * p * (1 - p))
+            genome = (np.arange(3) - 2 * p[:, None]) / spread[:, None]
+            tests = self.z[:, part, None] * genome
+            for total, group in zip(self.products, groups, strict=True):
+                total += _score_people(tests, group)
+
+    def points(self, size: int, rate: float) -> list[AttackPoint]:
+        made = []
+        if self.case is not None:
+            for index, statistic in enumerate(ATTACK_STATISTICS):
+                members, outsiders = (total[index] for total in self.totals)
+                about = size, statistic, "published"
+                made.append(_judge_test(members, outsiders, rate, about))
+        if len(self.z):
+            members, outsiders = (products[0] for products in self.products)
+            if len(self.z) > 1:
+                inverse = np.linalg.pinv(self.z @ self.z.T)
+                members, outsiders = (((inverse @ b) * b).sum(axis=0) for b in self.products)
+            about = size, REGRESSION_STATISTIC, "published"
+            made.append(_judge_test(members, outsiders, rate, about))
+        return made
+
+
+def _reference_frequencies(path: str | Path, snps: Snps) -> Array:
+    """Frequencies of the A1 of these SNPs among other people; NaN where they were not looked at."""
+    people = count_lines(sibling_path(path, ".fam"))
+    others = read_bim(sibling_path(path, ".bim"))
+    bed = open_bed(path, people, len(others))
+    everybody = np.ones(people, dtype=bool)
+    counts = count_rows(bed.rows(), Groups(everybody, ~everybody))[:, :3]
+    copies, alleles = counts[:, 1] + 2 * counts[:, 2], 2 * counts.sum(axis=1)
+    frequency = np.where(alleles > 0, copies / np.maximum(alleles, 1), np.nan)
+    ours, theirs, turned = match_snps(snps, others)
+    found = np.full(len(snps), np.nan)
+    found[ours] = np.where(turned, 1 - frequency[theirs], frequency[theirs])
+    return found
 
 
 def _allele_frequency(genotypes: Array) -> tuple[Array, Array]:

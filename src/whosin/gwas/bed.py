@@ -30,6 +30,7 @@ from whosin.validation import read_path
 
 if TYPE_CHECKING:
     from whosin.exact import Array
+    from whosin.gwas.relatives import Families
 
 
 BED_MAGIC = b"\x6c\x1b"
@@ -189,12 +190,13 @@ MAX_WORDS = 1000
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """Who is a case and who is a control; nobody is both, and others are left out. `related` says
-    whether some of them belong to one family, and `males` who is male, where the file says it."""
+    """Who is a case and who is a control; nobody is both, and others are left out. `related` has
+    the families, where some of them are relatives, and `males` who is male, where the file says
+    it."""
 
     cases: Array
     controls: Array
-    related: bool = False
+    related: Families | None = None
     males: Array | None = None
 
     @property

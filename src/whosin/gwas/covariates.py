@@ -21,7 +21,7 @@ from whosin.errors import InvalidInput, spell
 from whosin.exact import Array
 from whosin.gwas.bed import MISSING_GENOTYPE, Bed, Groups, sibling_path
 from whosin.gwas.linear import Design, LinearTerms, stratum_terms
-from whosin.gwas.people import PersonName, Snps, read_people
+from whosin.gwas.people import KeepList, PersonName, Snps, read_people
 from whosin.gwas.pgen import Pgen, pgen_siblings
 from whosin.gwas.study import (
     COUNT_TABLE_SUFFIXES,
@@ -85,7 +85,7 @@ def stratify_study(
     study: Study,
     path: str | Path,
     phenotypes: str | Path | None = None,
-    keep: str | Path | None = None,
+    keep: KeepList = None,
     within: str | Path | None = None,
     covar: str | Path | None = None,
 ) -> StratifiedStudy:

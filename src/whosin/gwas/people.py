@@ -21,7 +21,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from itertools import compress
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -31,6 +30,7 @@ from whosin.documents import MAX_STUDY_BYTES, read_text, read_words
 from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import Array, rational, read_ranged
 from whosin.gwas.bed import Groups
+from whosin.gwas.relatives import find_families
 from whosin.validation import read_path, read_whole
 
 MAX_COUNT = 1 << 28
@@ -113,25 +113,27 @@ MIN_GROUP_SIZE = 2
 """Groups of fewer are refused: the sensitivities hold from two on."""
 
 
+PersonName = tuple[str, str]
+"""Family and individual."""
+KeepList = str | Path | frozenset[PersonName] | None
+"""Who is studied: a file of people, or the people; everybody by default."""
+
+
 def read_groups(
     fam: Path,
     phenotypes: str | Path | None = None,
     leave_out_no_sex: bool = False,
-    keep: str | Path | None = None,
+    keep: KeepList = None,
 ) -> Groups:
     """Cases and controls of a .fam or .psam file, their phenotypes from it or from another file."""
     return read_people(fam, phenotypes, leave_out_no_sex, keep)[1]
-
-
-PersonName = tuple[str, str]
-"""Family and individual."""
 
 
 def read_people(
     fam: Path,
     phenotypes: str | Path | None = None,
     leave_out_no_sex: bool = False,
-    keep: str | Path | None = None,
+    keep: KeepList = None,
 ) -> tuple[list[PersonName], Groups]:
     """The names of the people of a .fam or .psam file, and who of them is a case or a control.
 
@@ -154,7 +156,7 @@ def read_people(
     counted = groups.cases | groups.controls
     sexes = [row[4] for row in rows]
     males = np.array([sex == "1" for sex in sexes]) if {"1", "2"} & set(sexes) else None
-    related = _has_relatives(list(compress(rows, counted)))
+    related = find_families(rows, counted, fam.name)
     return names, replace(groups, related=related, males=males)
 
 
@@ -199,10 +201,13 @@ def _find_people(names: list[PersonName], given: dict[PersonName, str], file: Pa
     return [given.get(name, "0") for name in names]
 
 
-def _keep_people(names: list[PersonName], words: list[str], keep: str | Path | None) -> list[str]:
+def _keep_people(names: list[PersonName], words: list[str], keep: KeepList) -> list[str]:
     """Phenotypes of the people in a list; the others' are missing."""
     if keep is None:
         return words
+    if isinstance(keep, frozenset):
+        pairs = zip(words, names, strict=True)
+        return [word if name in keep else "0" for word, name in pairs]
     file = read_path(keep, "--keep")
     listed = _find_people(names, dict.fromkeys(read_person_list(file), "1"), file)
     if "1" not in listed:
@@ -233,17 +238,6 @@ def _read_phenotypes(words: list[str], source: str) -> Groups:
     return groups
 
 
-def _has_relatives(rows: list[list[str]]) -> bool:
-    """Whether people of a .fam file share a family, or have one of the others or the same person as
-    a parent. A family of 0 is none; where all are of one family, it names the study."""
-    families = [row[0] for row in rows if row[0] != "0"]
-    if 1 < len(set(families)) < len(families):
-        return True
-    present = {(row[0], row[1]) for row in rows}
-    parents = [(row[0], name) for row in rows for name in row[2:4] if name != "0"]
-    return len(set(parents)) < len(parents) or not present.isdisjoint(parents)
-
-
 def check_sizes(cases: int, controls: int, source: str = "the study") -> None:
     for name, size in (("cases", cases), ("controls", controls)):
         if read_whole(size, f"{name} in {source}", 0) < MIN_GROUP_SIZE:
@@ -252,9 +246,7 @@ def check_sizes(cases: int, controls: int, source: str = "the study") -> None:
             raise invalid_value(f"{name} in {source}", f"at most {spell(MAX_COUNT)}", size)
 
 
-def sample_groups(
-    samples: list[str], phenotypes: str | Path, keep: str | Path | None = None
-) -> Groups:
+def sample_groups(samples: list[str], phenotypes: str | Path, keep: KeepList = None) -> Groups:
     """Cases and controls among the samples of a VCF file, found by their individual name."""
     path = read_path(phenotypes, "phenotype file")
     names = [("0", name) for name in samples]
@@ -379,7 +371,7 @@ class StudyFilter:
     """Which people and SNPs of a file are studied, by lists that are public.
 
     Args:
-        keep: a file of people, FID and IID a line.
+        keep: a file of people, FID and IID a line; or the people.
         extract: a file of SNP names.
         maf: the least frequency of the rarer allele, by `frequencies`.
         frequencies: a file of public allele frequencies (.frq or .afreq of a reference). The
@@ -388,7 +380,7 @@ class StudyFilter:
             diploid, where the file does not give them a chromosome of their own.
     """
 
-    keep: str | Path | None = None
+    keep: KeepList = None
     extract: str | Path | None = None
     maf: object = None
     frequencies: str | Path | None = None

@@ -103,7 +103,7 @@ class AlleleFrequencies:
         """Frequencies of simulated SNPs: quantiles between the nodes."""
         order = np.argsort(self.nodes)
         nodes, weights = np.array(self.nodes)[order], np.array(self.weights)[order]
-        return np.interp(rng.random(count), weights.cumsum() - weights / 2, nodes)
+        return np.asarray(np.interp(rng.random(count), weights.cumsum() - weights / 2, nodes))
 
 
 def _is_number(word: str) -> bool:
@@ -227,7 +227,8 @@ def null_tables(study: PublicStudy) -> WeightedTables:
             chance[2 * x == m] /= 2
         copies.append(np.stack([x, m - x]))
         weights.append(weight * chance / chance.sum())
-    return _likely_tables(*np.concatenate(copies, axis=1), study), np.concatenate(weights)
+    x, y = np.concatenate(copies, axis=1)
+    return _likely_tables(x, y, study), np.concatenate(weights)
 
 
 @lru_cache(maxsize=256)

@@ -25,6 +25,7 @@ from whosin.gwas.forecast import StudySettings, settle
 from whosin.gwas.loci import Loci
 from whosin.gwas.people import COPY_STEP, check_instance
 from whosin.gwas.prospects import PublicStudy, null_tables
+from whosin.gwas.relatives import FAMILY_POLICIES, Families
 from whosin.gwas.scores import (
     SELECTION_THRESHOLD,
     SNP_SCORE_KINDS,
@@ -70,6 +71,9 @@ class Question:
         named: publish numbers about these SNPs instead, with all of ε. Whoever names them must
             not have looked at the data.
         loci: choose loci instead of SNPs, and where numbers are published the best SNP of each.
+        families: what is done about relatives in the study: "warn", or "protect" them, too, by
+            drawing noise for less ε than is paid. (To keep the "first" of each family, read the
+            study so.)
     """
 
     top: int | None
@@ -82,6 +86,7 @@ class Question:
     none_of_them: bool = False
     named: tuple[str, ...] = ()
     loci: Loci | None = None
+    families: str = "warn"
 
     def __post_init__(self) -> None:
         if self.relation not in LINEAR_RELATIONS:
@@ -121,7 +126,15 @@ class Question:
         object.__setattr__(self, "gap", self.top == 1 if self.gap is None else bool(self.gap))
 
     def _check_relation(self) -> None:
-        """Labels of strata, and single ones, go with linear scores."""
+        """Labels of strata, and single ones, go with linear scores; relatives with genotypes."""
+        if self.families not in FAMILY_POLICIES:
+            raise UnknownName("families", str(self.families), FAMILY_POLICIES)
+        if self.families == "protect" and self.relation != "genotype":
+            message = (
+                f"relatives are protected under genotype changes alone: under {self.relation} "
+                "everybody's genome is taken as known"
+            )
+            raise InvalidInput(message, field="families", value=self.families)
         if self.relation in LINEAR_RELATIONS and self.top and self.score != "linear":
             message = f"the relation {self.relation} goes with linear scores"
             hint = "add --score linear"
@@ -153,6 +166,8 @@ class StudyCostEstimate:
         epsilons: what the choice and the numbers cost.
         threshold: the χ² that distances are measured from.
         lead_spread: as `selection_spread`, for choosing the best SNP of each chosen locus.
+        related: the families of the study, if it has any.
+        charge: what is paid where relatives are protected, too; the sum of `epsilons` otherwise.
     """
 
     question: Question
@@ -166,6 +181,8 @@ class StudyCostEstimate:
     epsilons: tuple[Fraction, Fraction]
     threshold: Fraction
     lead_spread: Fraction = Fraction(0)
+    related: Families | None = None
+    charge: Fraction | None = None
 
     @property
     def settings(self) -> StudySettings:
@@ -246,11 +263,37 @@ class StudyCostEstimate:
         }
         if asked.relation == "label":
             what |= {"cases": None, "controls": None, "people": self.cases + self.controls}
-        return Spend(what, {self.plan.relation: Cost.pure(sum(self.epsilons))})
+        paid = sum(self.epsilons) if self.charge is None else self.charge
+        return Spend(what, {self.plan.relation: Cost.pure(paid)})
+
+    def relatives_factor(self) -> float:
+        """By how much ε grows for the person of whom relatives say most, 1 without relatives."""
+        if self.related is None or self.question.relation != "genotype":
+            return 1.0
+        several, spent = self.question.size > 1, float(sum(self.epsilons))
+        return self.related.worst_factor(
+            spent, linked=several, choice=self.question.top is not None
+        )
 
 
 def estimate_study_cost(plan: Plan, question: Question, study: Study) -> StudyCostEstimate:
-    """Estimate the cost of a question, or refuse it, by public facts alone."""
+    """Estimate the cost of a question, or refuse it, by public facts alone.
+
+    Where relatives are protected the noise is that of the largest ε with which the plan holds for
+    whoever has most of them in the study, and the plan's ε is paid.
+    """
+    estimate = replace(_estimate_noise(plan, question, study), related=study.related)
+    if question.families != "protect" or study.related is None:
+        return estimate
+    less = study.related.protected_epsilon(
+        float(sum(estimate.epsilons)), linked=question.size > 1, choice=question.top is not None
+    )
+    reduced = _estimate_noise(replace(plan, epsilon=less), question, study)
+    paid = sum(estimate.epsilons, Fraction(0))
+    return replace(reduced, plan=plan, related=study.related, charge=paid)
+
+
+def _estimate_noise(plan: Plan, question: Question, study: Study) -> StudyCostEstimate:
     check_instance(plan, Plan, "plan", "a Plan, such as calibrate(…) makes")
     check_instance(question, Question, "question", "a Question")
     check_instance(study, Study, "study", "a Study, such as read_study(…) returns")
@@ -280,9 +323,18 @@ def estimate_study_cost(plan: Plan, question: Question, study: Study) -> StudyCo
         shares = [1 - LEAD_SHARE, LEAD_SHARE] if lead else [Fraction(1)]
         for place, share in enumerate(shares):
             spreads[place] = selection_scale(change, share * parts[0], question.size)
-    noises = spreads[0], *_number_noise(question, *sizes, parts[1]), parts
+    number_noise, step = _number_noise(question, *sizes, parts[1])
     return StudyCostEstimate(
-        question, plan, *sizes, len(study.snps), *noises, threshold, spreads[1]
+        question,
+        plan,
+        *sizes,
+        len(study.snps),
+        selection_spread=spreads[0],
+        number_noise=number_noise,
+        step=step,
+        epsilons=parts,
+        threshold=threshold,
+        lead_spread=spreads[1],
     )
 
 
@@ -325,16 +377,23 @@ def settle_question(question: Question, study: PublicStudy, epsilon: float) -> Q
         question.share is not None or question.numbers == "nothing"
     ):
         return question
-    given = {
-        name: None if value is None else rational(value, name)
+    threshold, share = (
+        None if value is None else rational(value, name)
         for name, value in (("threshold", question.threshold), ("share", question.share))
-    }
-    about = forecast_relation(question), epsilon, question.size, question.score
-    settings = StudySettings(*about, numbers=question.numbers, **given)
+    )
+    settings = StudySettings(
+        forecast_relation(question),
+        epsilon,
+        question.size,
+        question.score,
+        threshold=threshold,
+        numbers=question.numbers,
+        share=share,
+    )
     study = replace(study, effective_snps=count_candidates(question, study.snps))
     found = settle(study, settings)
-    share = None if question.numbers == "nothing" else found.share
-    return replace(question, threshold=found.threshold, share=share)
+    settled = None if question.numbers == "nothing" else found.share
+    return replace(question, threshold=found.threshold, share=settled)
 
 
 def split_epsilon(question: Question, total: Fraction) -> tuple[Fraction, Fraction]:

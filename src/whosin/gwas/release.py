@@ -103,11 +103,25 @@ def _digest_lines(lines: Iterable[tuple[object, ...]]) -> str:
     return hashlib.sha256(f"{many} {total}".encode()).hexdigest()
 
 
-RELATIVES_WARNING = (
-    "the .fam file says that some of these people are relatives (a family or a parent in common): "
-    "the promise is about one person, and relatives' genotypes say something of theirs; with a "
-    "parent or a child in the study count on 1.5 times the ε, with both parents or a twin on twice"
-)
+def describe_relatives(estimate: StudyCostEstimate) -> list[str]:
+    """What holds for relatives in the study (F31), in a sentence; nothing where there are none."""
+    found = estimate.related
+    if found is None:
+        return []
+    families = f"{found.families} {'family' if found.families == 1 else 'families'}"
+    who = f"{found.people} of these people have relatives in the study ({families})"
+    if estimate.question.relation != "genotype":
+        return [
+            f"{who}: their genomes are taken as known, and the promise is for beliefs about labels "
+            "that do not come from those of relatives"
+        ]
+    factor = spell(estimate.relatives_factor(), 4)
+    if estimate.charge is not None:
+        return [f"{who}: the noise is {factor} times as large, so that the promise holds for them"]
+    return [
+        f"{who}, whose genotypes say something of theirs: for the worst placed of them count on "
+        f"{factor} times the ε (--families protect or first)"
+    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -192,12 +206,13 @@ def publish_study(
     named = _named_snps(question, study)
     registration = study_registration(study, question.relation)
     asked_name = account_name(ledger, dataset, question.relation)
+    _refuse_published_sizes(ledger, asked_name, registration)
     name = _paying_dataset(ledger, asked_name, registration, question.relation, amend)
-    notes = [RELATIVES_WARNING] if study.related else []
+    notes = describe_relatives(estimate)
     if name != asked_name:
         notes.append(
             f"the people of {asked_name!r} are those of dataset {name!r}, and its budget pays: the "
-            "phenotypes of the same genomes share one"
+            "phenotypes of the same genomes share one, which says nothing of who is a case of which"
         )
     paid = request is not None and read_name(request, "request") in ledger.requests(name, request)
     if not paid:
@@ -276,6 +291,19 @@ def _paying_dataset(
             raise BudgetRefused(describe_copy(name, same[0]))
         return name
     return same[0]
+
+
+def _refuse_published_sizes(ledger: Ledger, name: str, registration: Registration) -> None:
+    """A release states how many cases there are: not beside one-sided labels of the same people."""
+    for other in ledger.copies(name, registration):
+        registered = ledger.budget_state(other).registered
+        assert registered is not None  # copies are found by their registration
+        if registered.registration.domains.get("labels") == {"values": ["one-sided"]}:
+            message = (
+                f"the labels of these people were randomised one-sidedly as dataset {other!r}, and "
+                "a release would state how many cases there are: then those labels promise nothing"
+            )
+            raise BudgetRefused(message, field="dataset", value=name)
 
 
 def _study_spend(

@@ -42,6 +42,8 @@ from whosin.gwas.bed import Bed, Groups, count_rows, open_bed, refuse_other_form
 from whosin.gwas.people import (
     HAPLOID_CHROMOSOMES,
     X_CHROMOSOMES,
+    KeepList,
+    PersonName,
     Progress,
     Snps,
     StudyFilter,
@@ -53,9 +55,11 @@ from whosin.gwas.people import (
     read_bim,
     read_counts,
     read_groups,
+    read_people,
     sample_groups,
 )
 from whosin.gwas.pgen import Pgen, open_pgen, pgen_siblings
+from whosin.gwas.relatives import Families, read_kinship
 from whosin.isolation import TaskLimits
 from whosin.plain_files import create_file
 from whosin.validation import read_path, read_whole
@@ -98,7 +102,7 @@ def open_study(
     path: str | Path,
     phenotypes: str | Path | None,
     leave_out_no_sex: bool = False,
-    keep: str | Path | None = None,
+    keep: KeepList = None,
 ) -> tuple[Bed, Groups]:
     """A PLINK study's genotypes, checked, and who is a case or a control in it."""
     refuse_other_formats(path)
@@ -110,7 +114,7 @@ def open_genotypes(
     path: str | Path,
     phenotypes: str | Path | None,
     leave_out_no_sex: bool = False,
-    keep: str | Path | None = None,
+    keep: KeepList = None,
 ) -> tuple[Bed | Pgen, Snps, Groups]:
     """The same of a .bed or a .pgen file, with its SNPs. Where both have the name, the .bed."""
     refuse_other_formats(path)
@@ -160,6 +164,41 @@ def is_pgen(path: str | Path) -> bool:
     if str(path).endswith((".pgen", ".pvar", ".pvar.zst", ".psam")):
         return True
     return not sibling_path(path, ".bed").exists() and sibling_path(path, ".pgen").exists()
+
+
+def people_file(path: str | Path) -> Path:
+    """The file that names a study's people: .fam, or .psam beside a .pgen."""
+    return pgen_siblings(path)[2] if is_pgen(path) else sibling_path(path, ".fam")
+
+
+def replace_relatives(
+    study: Study,
+    path: str | Path,
+    phenotypes: str | Path | None,
+    kinship: str | Path | None,
+    keep: KeepList = None,
+) -> Study:
+    """The study with the families of a kinship table, where one is given, not of its pedigree."""
+    if kinship is None:
+        return study
+    names, groups = read_people(people_file(path), phenotypes, keep=keep)
+    found = read_kinship(kinship, names, groups.cases | groups.controls)
+    return replace(study, related=found)
+
+
+def keep_first(
+    path: str | Path,
+    phenotypes: str | Path | None = None,
+    kinship: str | Path | None = None,
+    keep: KeepList = None,
+) -> frozenset[PersonName]:
+    """Whom to keep of a study: the first of every family in the order of the file, of those who
+    have a phenotype, and everybody without relatives. Whose the phenotype is does not matter."""
+    names, groups = read_people(people_file(path), phenotypes, keep=keep)
+    counted = groups.cases | groups.controls
+    found = groups.related if kinship is None else read_kinship(kinship, names, counted)
+    kept = counted if found is None else counted & found.kept
+    return frozenset(names[place] for place in np.flatnonzero(kept).tolist())
 
 
 def count_open(
@@ -255,7 +294,7 @@ class Study:
         left_out: how many SNPs were not counted.
         others: SNPs × 3, people who were genotyped and are neither cases nor controls, and
             `unlabelled` is how many there are: a budget for genomes is theirs too.
-        related: whether the file says that some people belong to one family.
+        related: the families, where the file says that some people are relatives.
         haploid: SNPs × 4, on X males with none and with one copy of A1 among cases, then among
             controls (of those in `counts`, where one copy counts as two); −1 on other chromosomes.
         males: how many males there are among cases and controls.
@@ -269,7 +308,7 @@ class Study:
     left_out: int = 0
     others: Array | None = None
     unlabelled: int = 0
-    related: bool = False
+    related: Families | None = None
     haploid: Array | None = None
     males: int = 0
     origin: Study | None = None
@@ -538,7 +577,7 @@ VARIANT_READER_LIMITS = TaskLimits(7 * 86400.0, 8 << 30)
 
 
 def count_vcf(
-    path: str | Path, phenotypes: str | Path, keep: str | Path | None = None
+    path: str | Path, phenotypes: str | Path, keep: KeepList = None
 ) -> tuple[Snps, Array, Groups, int]:
     """(SNPs, counts SNPs × 9 of cases, controls and others, the groups, variants left out)."""
     require_extras("vcf")

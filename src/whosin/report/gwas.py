@@ -33,6 +33,7 @@ from whosin.report.document import (
     make_table,
     note,
 )
+from whosin.report.study_labels import relatives_section
 from whosin.report.table_views import format_cell
 
 Row = dict[str, str | int | float]
@@ -122,7 +123,11 @@ def _shorten_cell(value: str | int | float, digits: int) -> str:
 
 GENOME_WIDE = 5e-8
 PLOT_CELLS = (700, 260)
-TEST_NAMES = {"homer": "Homer's statistic", "likelihood-ratio": "likelihood ratio"}
+TEST_NAMES = {
+    "homer": "Homer's statistic",
+    "likelihood-ratio": "likelihood ratio",
+    "regression": "regression",
+}
 
 
 def manhattan_plot(
@@ -237,8 +242,13 @@ def attack_chart(points: Sequence[AttackPoint], limit: float, title: str) -> Any
     """Power over the number of SNPs: exact frequencies, released ones, and the promised limit."""
     import altair
 
-    sources = {"exact": "exact frequencies", "released": "the release"}
-    names = [f"{source}, {test}" for source in sources.values() for test in TEST_NAMES.values()]
+    sources = {
+        "exact": "exact frequencies",
+        "released": "the release",
+        "published": "the published table",
+    }
+    tests = dict.fromkeys((point.source, point.statistic) for point in points)
+    names = [f"{sources[source]}, {TEST_NAMES[test]}" for source, test in tests]
     names.append("the most that the plan allows")
     rows: list[dict[str, object]] = [
         {
@@ -250,7 +260,8 @@ def attack_chart(points: Sequence[AttackPoint], limit: float, title: str) -> Any
     ]
     for size in {point.snps for point in points}:
         rows.append({"snps": size, "power": min(limit, 1.0), "who": names[-1]})
-    colours = [CHART_COLOURS[1], "#e39a8f", CHART_COLOURS[0], "#7fb0d3", "#222222"]
+    shades = [CHART_COLOURS[1], "#e39a8f", CHART_COLOURS[0], "#7fb0d3"]
+    colours = [*shades[: len(tests)], "#222222"]
     return (
         rows_chart(rows)
         .mark_line(point=True, strokeWidth=2.5)
@@ -263,7 +274,7 @@ def attack_chart(points: Sequence[AttackPoint], limit: float, title: str) -> Any
             strokeDash=altair.StrokeDash(
                 "who:N",
                 legend=None,
-                scale=altair.Scale(domain=names, range=[[1, 0]] * 4 + [[5, 4]]),
+                scale=altair.Scale(domain=names, range=[[1, 0]] * len(tests) + [[5, 4]]),
             ),
         )
         .properties(title=title, width=460, height=340)
@@ -327,6 +338,7 @@ def estimate_card(estimate: StudyCostEstimate) -> list[TextSection]:
     return [
         *sections[:2],
         make_section("What is published", *_published_lines(estimate)),
+        *relatives_section(estimate),
         *sections[2:],
     ]
 
@@ -521,23 +533,27 @@ def describe_attack(
     lines = [
         (
             f"{point.snps:,}",
-            "exact" if point.source == "exact" else released,
+            released if point.source == "released" else point.source,
             TEST_NAMES[point.statistic],
             format_percent(point.power),
             " to ".join(map(format_percent, point.power_interval)),
             format_percent(point.posterior(prior)),
+            format_percent(limit, "up"),
         )
         for point in points
     ]
-    header = ("M", "frequencies", "test", "recognised", "95% interval", "then sure")
+    header = ("M", "frequencies", "test", "recognised", "95% interval", "then sure", "plan")
     above = [point for point in points if point.source == "released" and point.power > limit]
+    planned = f"The plan ({relation})"
+    if all(point.source == "published" for point in points):
+        planned = "The table has no noise, as far as is known here. A release planned for this"
     return make_document(
         "Can a known genome be placed among the cases?",
         f"At a false-positive rate of {format_percent(rate)}: the share of cases that are "
         "recognised by the frequencies of M SNPs, and how sure one then is, from "
         f"{format_percent(prior)}.",
         _make_table(header, lines),
-        f"The plan ({relation}) allows nobody to recognise more than "
+        f"{planned} allows nobody to recognise more than "
         f"{format_percent(limit, 'up')} of the cases on average, nor to become more than "
         f"{format_percent(promised_posterior(plan, prior), 'up')} sure.",
         *([_excess_reason(above, limit)] if above else []),

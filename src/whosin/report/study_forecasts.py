@@ -30,7 +30,7 @@ from whosin.report.document import (
 )
 from whosin.report.gwas import RELATION_NAMES, SCORE_NAMES, share_axis, size_axis
 
-CAVEATS = (
+FORECAST_CAVEAT = (
     "This knows public facts alone and takes SNPs as independent. Linked SNPs come back as clumps: "
     "give the number of clumps as --effective-snps. On a real study under label swaps the hit came "
     "back in up to 25 of 100 releases fewer than forecast."
@@ -109,7 +109,7 @@ def describe_forecast(made: Forecast) -> Document:
         )
     else:
         lines.append("No SNP, however strong, comes back in 95% of releases.")
-    return Document("What comes back", (make_section("", *lines, note(CAVEATS)),))
+    return Document("What comes back", (make_section("", *lines, note(FORECAST_CAVEAT)),))
 
 
 def _settings_sentence(study: PublicStudy, settings: StudySettings) -> str:
@@ -204,7 +204,7 @@ def describe_advice(advice: Advice) -> Document:
         )
     if len(advice.forecasts) > 1:
         lines.append("Which relation is right depends on what is secret, not on what is cheap.")
-    return Document("Advice", (make_section("", *lines, note(CAVEATS)),))
+    return Document("Advice", (make_section("", *lines, note(FORECAST_CAVEAT)),))
 
 
 def _advice_cells(made: Forecast) -> list[str]:
@@ -239,7 +239,7 @@ def describe_expectation(chosen: Sequence[Forecast], best: Sequence[Forecast]) -
     heads = ("odds ratio", "frequency", "comes back", "at best", "with")
     said = "How probably one SNP comes back, by public facts alone:"
     table = make_table(heads, rows, right=heads[:4])
-    return make_section("What to expect", said, table, note(CAVEATS))
+    return make_section("What to expect", said, table, note(FORECAST_CAVEAT))
 
 
 # Experiments.

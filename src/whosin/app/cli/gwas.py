@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli import gwas_forecast
+from whosin.app.cli import gwas_forecast, gwas_labels
 from whosin.app.cli.options import (
     EXCLUDED_STUDY_WORDS,
     Continues,
     Draw,
     Json,
+    LedgerPlace,
     NewPeople,
+    Phenotypes,
+    StudyPath,
     add_options,
     plan_study,
     print_json,
@@ -37,17 +40,11 @@ if TYPE_CHECKING:
 
 
 app = typer.Typer(
-    help="Association studies: simulate, forecast, count, release, attack, experiment.",
+    help="Association studies: simulate, forecast, count, release, attack, labels, beacons.",
     no_args_is_help=True,
 )
 app.add_typer(gwas_forecast.app)
-StudyPath = Annotated[
-    Path,
-    typer.Argument(metavar="STUDY", help="PLINK files (.bed or .pgen, or no ending), .vcf, .tsv."),
-]
-Phenotypes = Annotated[
-    Path | None, typer.Option(help="Who is a case: a file with FID, IID and 1 or 2.")
-]
+app.add_typer(gwas_labels.app)
 Relation = Annotated[
     str,
     typer.Option(
@@ -91,6 +88,14 @@ def attack(
     maf: Maf = None,
     read_freq: ReadFreq = None,
     split_par: SplitPar = None,
+    published: Annotated[
+        list[Path] | None,
+        typer.Option(help="Attack this table of plink2, REGENIE or SAIGE; repeat for phenotypes."),
+    ] = None,
+    reference: Annotated[
+        Path | None,
+        typer.Option(help="For --published: other people's PLINK files, instead of half of STUDY."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="The seed of the choice of SNPs and of the noise.")] = 1,
     save: Draw = None,
     json: Json = False,
@@ -98,13 +103,15 @@ def attack(
     """Try Homer's statistic and the likelihood ratio on exact frequencies and on a release.
 
     Without a target the release is planned for γ = 2 at prior 0.5. For the curator: it reads the
-    exact genotypes of a PLINK study.
+    exact genotypes of a PLINK study. With --published tables take the place of both; the cases of
+    STUDY are people of theirs, the controls are not.
     """
     from whosin.exact import rational
     from whosin.gwas import StudyFilter
     from whosin.gwas.association import check_relation
-    from whosin.gwas.attack import GenotypePanel
+    from whosin.gwas.attack import GenotypePanel, attack_tables
     from whosin.gwas.attack import attack_study as run
+    from whosin.gwas.results import read_results
     from whosin.report import charts, gwas
 
     charts.check_path(save)
@@ -112,12 +119,20 @@ def attack(
     if not target:
         target, adversary = {"gamma": "2"}, {"prior": "0.5", **adversary}
     plan = plan_study(target, adversary)
+    if reference is not None and not published:
+        message = "--reference has a meaning with --published alone"
+        raise InvalidInput(message, field="--reference", hint="leave it out")
     filters = StudyFilter(keep, extract, maf, read_freq, split_par)
     crowd = GenotypePanel.of(study, phenotypes, seed, filters)
     sizes = read_numbers(snps, "--snps") if snps is not None else _snp_numbers(crowd.bed.snps)
     false = float(rational(rate, "--rate"))
-    with show_progress("attacking") as tell:
-        points = run(crowd, sizes, plan.epsilon, relation, rate=false, seed=seed, progress=tell)
+    if published:
+        tables = [read_results(path) for path in published]
+        about = {"reference": reference, "rate": false, "seed": seed}
+        points = attack_tables(crowd, tables, sizes, **about)  # type: ignore[arg-type]
+    else:
+        with show_progress("attacking") as tell:
+            points = run(crowd, sizes, plan.epsilon, relation, rate=false, seed=seed, progress=tell)
     believed = gwas.attack_prior(plan)
     data = {
         "epsilon": plan.epsilon,
@@ -256,10 +271,7 @@ def release(
     ] = None,
     significance: Annotated[str | None, typer.Option(help="Or the p-value of that χ².")] = None,
     phenotypes: Phenotypes = None,
-    ledger: Annotated[
-        str | None,
-        typer.Option(help="A file, or postgresql://…; by default STUDY.ledger beside the study."),
-    ] = None,
+    ledger: LedgerPlace = None,
     dataset: Annotated[
         str | None, typer.Option(help="The study's name in the ledger; by default its file's.")
     ] = None,
@@ -271,6 +283,16 @@ def release(
     ] = False,
     continues: Continues = None,
     new_people: NewPeople = False,
+    families: Annotated[
+        str,
+        typer.Option(
+            help="Relatives: warn, protect (draw more noise), or first (keep one of each family)."
+        ),
+    ] = "warn",
+    kinship: Annotated[
+        Path | None,
+        typer.Option(help="Relatives by KING or plink2 --make-king-table, not by the .fam file."),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the card; draw and spend nothing.")
     ] = False,
@@ -292,7 +314,8 @@ def release(
     from whosin.gwas.covariates import stratify_study
     from whosin.gwas.loci import read_loci, window_loci
     from whosin.gwas.question import Question, estimate_study_cost
-    from whosin.gwas.release import RELATIVES_WARNING, publish_study
+    from whosin.gwas.release import publish_study
+    from whosin.gwas.study import keep_first, replace_relatives
     from whosin.ledger import Ledger
     from whosin.report import gwas
 
@@ -312,25 +335,26 @@ def release(
             hint="give --top for the most associated ones, or --snps for those you name",
         )
     chosen_by = _chi_square_threshold(threshold, significance)
-    free = {"share": share, "none_of_them": none_of_them, "named": named}
-    asked = Question(top, relation, score, numbers, chosen_by, **free)
+    free: dict[str, Any] = {"share": share, "none_of_them": none_of_them, "named": named}
+    asked = Question(top, relation, score, numbers, chosen_by, families=families, **free)
     if score != "linear":
         refuse_options({"--within": within, "--covar": covar}, f"--score {score}")
     if clump_kb is not None:
         refuse_options({"--loci": loci}, "--clump-kb")
-    filters = StudyFilter(keep, extract, maf, read_freq, split_par)
+    given = phenotypes, kinship, keep
+    kept = keep_first(study, *given) if families == "first" else keep
+    filters = StudyFilter(kept, extract, maf, read_freq, split_par)
     with show_progress("counting") as tell:
         result = read_study(study, phenotypes, progress=tell, filters=filters)
+    result = replace_relatives(result, study, phenotypes, kinship, kept)
     if within is not None or covar is not None:
-        result = stratify_study(result, study, phenotypes, keep, within, covar)
+        result = stratify_study(result, study, phenotypes, kept, within, covar)
     if clump_kb is not None:
         asked = replace(asked, loci=window_loci(result.snps, clump_kb))
     elif loci is not None:
         asked = replace(asked, loci=read_loci(loci, result.snps))
     estimate = estimate_study_cost(plan, asked, result)
     if dry_run:
-        if result.related:
-            print_warning(RELATIVES_WARNING)
         _print_estimate(json, estimate)
         return
     base = study_prefix(study)

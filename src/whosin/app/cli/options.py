@@ -54,6 +54,16 @@ NewPeople = Annotated[
     bool, typer.Option("--new-people", help="Nobody is in a dataset with the same columns.")
 ]
 ScenarioFile = Annotated[Path, typer.Argument(help="A scenario file (TOML).")]
+StudyPath = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="PLINK files (with or without .bed), .vcf, or .tsv.")
+]
+Phenotypes = Annotated[
+    Path | None, typer.Option(help="Who is a case: a file with FID, IID and 1 or 2.")
+]
+LedgerPlace = Annotated[
+    str | None,
+    typer.Option(help="A file, or postgresql://…; by default STUDY.ledger beside the study."),
+]
 
 
 def plain_json(value: object) -> Any:
