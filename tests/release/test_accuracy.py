@@ -708,3 +708,32 @@ def test_the_widths_of_a_scenario_are_planned(tmp_path: Path, run) -> None:
     assert run("plan", path)[0] == 2
     assert run("plan", "--accuracy")[0] == 2
     assert run("plan", path, "--accuracy", "--posterior", "0.6")[0] == 2
+
+
+def test_a_release_by_the_command_spends_what_its_plan_says(tmp_path: Path, run) -> None:
+    path = Path(write_scenario(tmp_path))
+    beginning = path.read_text().partition("[[queries]]")[0].replace("upper = 100", "upper = 90")
+    path.write_text(
+        beginning.replace(" }", ", edges = [0, 30, 60, 90] }")
+        + f"""[ledger]
+url = "{tmp_path / "l.db"}"
+[budget]
+split = "optimal"
+[[queries]]
+kind = "count"
+within = 50
+[[queries]]
+kind = "count"
+name = "ages"
+by = ["age"]
+within = 50
+[[queries]]
+kind = "marginals"
+sets = [[], ["age"]]
+within = 90
+"""
+    )
+    planned = json.loads(run("plan", path, "--accuracy", "--json")[1])
+    code, out, err = run("release", path, "--json", "--yes")
+    assert code == 0, err
+    assert json.loads(out)["spent"] == pytest.approx(planned["total"], rel=1e-6)

@@ -167,10 +167,10 @@ def needed_shares(
     for unit in _merge_queries([queries[index] for index in wide], table, plan, worths):
         indices = tuple(wide[index] for index in unit.indices)
         if len(indices) > 1:
-            share = _search_share(unit.query, unit.query.restrict_table(table), plan, gaussian)
+            once = _search_share(unit.query, unit.query.restrict_table(table), plan, gaussian)
             apart = sum(_share_units(found[index][1], gaussian) for index in indices)
-            if share is not None and _share_units(share, gaussian) < apart:
-                found |= dict.fromkeys(indices, (replace(unit, indices=indices), share))
+            if once is not None and _share_units(once, gaussian) < apart:
+                found |= dict.fromkeys(indices, (replace(unit, indices=indices), once))
     return list({id(unit): (unit, share) for unit, share in found.values()}.values())
 
 
