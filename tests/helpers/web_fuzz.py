@@ -172,6 +172,7 @@ def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
         ("POST", "/api/draft", {"source": "hospital.parquet", "dictionary": DICTIONARY}, {}),
         ("POST", "/api/draft/rows", {"source": "hospital.parquet", "columns": ["ward"]}, {}),
         ("POST", "/api/plan/accuracy", PLAN | {"within": "20", "query": "histogram"}, {}),
+        ("POST", "/api/evidence", SCENARIO, {}),
         ("POST", "/api/preflight", SCENARIO, {}),
         ("POST", "/api/release", {"scenario": ONE | {"continues": "hospital"}}, {}),
         ("GET", "/api/studies", None, {}),

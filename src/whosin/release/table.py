@@ -40,7 +40,7 @@ from whosin.release.column_expressions import (
     derive_column,
 )
 from whosin.release.conditions import unknown_column
-from whosin.release.domains import Dates, Domain, Parents, Range, Values, read_domain
+from whosin.release.domains import DROP, Dates, Domain, Parents, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
 from whosin.release.engines.base import collect_lazy, file_kind, is_database, list_files
 from whosin.release.engines.databases import Address, describe_table, read_address
@@ -247,6 +247,13 @@ class Table:
         result.data = rows
         return result
 
+    def close_domain(self, column: str) -> Table:
+        """The same table, where rows with an undeclared value of a column do not count."""
+        result = copy(self)
+        result.domains = {**self.domains, column: replace(self.domains[column], outside=DROP)}
+        result.kept, result.last_estimate = {}, None
+        return result
+
     def keep(self, key: object, made: Any) -> Any:
         """What many questions share, such as an expression, in `kept`: it is made once."""
         if len(self.kept) >= MAX_KEPT_OBJECTS:
@@ -299,7 +306,7 @@ class Table:
 
     def range(self, column: object) -> Range:
         """The declared range of a numeric column."""
-        domain = self.domain(column)
+        domain = self.domain(column, numbers=True)
         if not isinstance(domain, Range):
             got = "dates" if isinstance(domain, Dates) else "a list of values"
             raise InvalidInput(
@@ -309,8 +316,8 @@ class Table:
             )
         return domain
 
-    def domain(self, column: object) -> Domain:
-        """The declared domain of a column."""
+    def domain(self, column: object, *, numbers: bool = False) -> Domain:
+        """The declared domain of a column; `numbers` if a question takes its values as such."""
         if isinstance(column, str) and column in self.domains:
             return self.domains[column]
         name = self.column(column)
@@ -321,7 +328,8 @@ class Table:
                 value=name,
                 hint="declare its values or its range in [domains]",
             )
-            example: object = "0..100" if self.type(name).is_numeric() else ["…", "…"]
+            numbers = numbers or self.type(name).is_numeric()
+            example: object = "0..100" if numbers else ["…", "…"]
             error.paste = f"{toml_line(name, example)}  # below [domains]"
             raise error
         return self.domains[name]
