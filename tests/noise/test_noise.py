@@ -27,7 +27,7 @@ from refusals import refused
 from sources import Scripted, Seeded
 from whosin.errors import InvalidInput, Unsupported
 from whosin.exact import ball_exp
-from whosin.noise import additive, coins, selection
+from whosin.noise import additive, selection
 from whosin.noise import source as noise_source
 from whosin.noise.source import Inversion
 
@@ -501,7 +501,7 @@ def test_coins_of_an_exponent_agree_with_the_exact_comparison(exponent, beside):
         if not 0 <= fed < 2**64:
             continue
         source = Scripted([[word]], [fed])
-        found = coins.bernoulli_exp(np.array([exponent]), lambda _: exact, source)
+        found = noise_source.bernoulli_exp(np.array([exponent]), lambda _: exact, source)
         if low == high and (low >> 64) < 2**32:
             assert bool(found[0]) == (word * 2**64 + fed < low)
 

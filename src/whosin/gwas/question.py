@@ -434,16 +434,23 @@ def settle_question(question: Question, study: PublicStudy, epsilon: float) -> Q
         question.share is not None or question.numbers == "nothing"
     ):
         return question
-    given = {
-        name: None if value is None else rational(value, name)
+    threshold, share = (
+        None if value is None else rational(value, name)
         for name, value in (("threshold", question.threshold), ("share", question.share))
-    }
-    about = forecast_relation(question), epsilon, question.size, question.score
-    settings = StudySettings(*about, numbers=question.numbers, **given)
+    )
+    settings = StudySettings(
+        forecast_relation(question),
+        epsilon,
+        question.size,
+        question.score,
+        threshold=threshold,
+        numbers=question.numbers,
+        share=share,
+    )
     study = replace(study, effective_snps=count_candidates(question, study.snps))
     found = settle(study, settings)
-    share = None if question.numbers == "nothing" else found.share
-    return replace(question, threshold=found.threshold, share=share)
+    settled = None if question.numbers == "nothing" else found.share
+    return replace(question, threshold=found.threshold, share=settled)
 
 
 def split_epsilon(question: Question, total: Fraction) -> tuple[Fraction, Fraction]:

@@ -8,7 +8,6 @@ sensitivity is accounted.
 """
 
 from whosin.noise.additive import cube, discrete_gaussian, discrete_laplace, geometric
-from whosin.noise.coins import bernoulli, exp_minus
 from whosin.noise.distributions import CubeNoise, GaussianNoise, Grid, LaplaceNoise
 from whosin.noise.selection import (
     categorical,
@@ -19,7 +18,7 @@ from whosin.noise.selection import (
     selection_rho,
     top_k,
 )
-from whosin.noise.source import Source, uniform
+from whosin.noise.source import Source, bernoulli, exp_minus, uniform
 
 __all__ = [
     "SAMPLERS",

@@ -11,7 +11,6 @@ import numpy as np
 
 from whosin.errors import Unsupported
 from whosin.exact import Array, ball_exp
-from whosin.noise.coins import bernoulli_exp, exp_minus
 from whosin.noise.source import (
     BLOCK_WORDS,
     MAX_SCALE_PARAMETER,
@@ -20,9 +19,11 @@ from whosin.noise.source import (
     Shape,
     Size,
     Source,
+    bernoulli_exp,
     checked_source,
     count_draws,
     draw_below,
+    exp_minus,
     is_below,
     read_positive,
     shape_draws,
