@@ -57,7 +57,6 @@ def made_study(copies, values, trait=HEIGHT, basis=None) -> TraitStudy:
     counts = np.concatenate([counts, np.zeros_like(counts)], axis=1)
     none = np.zeros(people, dtype=np.int64)
     basis = span_columns(none, np.zeros((people, 0))) if basis is None else basis
-    about = {"genotypes": Panel(copies), "places": np.arange(snps)}
     return TraitStudy(
         names,
         counts,
@@ -67,7 +66,8 @@ def made_study(copies, values, trait=HEIGHT, basis=None) -> TraitStudy:
         people_places=np.arange(people),
         trait=trait,
         values=trait.units(np.asarray(values, dtype=float)),
-        **about,
+        genotypes=Panel(copies),  # type: ignore[arg-type]
+        places=np.arange(snps),
     )
 
 
@@ -228,7 +228,7 @@ def test_effects_are_those_of_plink(heights, tmp_path, covar):
 def test_intervals_cover_the_effect(relation):
     """Studies drawn anew, with as much noise as sampling error: 95% of intervals hold the effect;
     those that forget the noise, or take half the deviation, do not."""
-    rng, studies, people, effect = np.random.default_rng(8), 250, 150, 3.0
+    rng, studies, people, effect = np.random.default_rng(8), 200, 150, 3.0
     trait = replace(HEIGHT, deviation=Fraction(8))
     plan = wi.calibrate(wi.Epsilon("0.7"), wi.families.FixedSize())
     asked = Question(None, relation, "linear", "effects", named=("s0",))
@@ -249,7 +249,7 @@ def test_intervals_cover_the_effect(relation):
         found = traits.estimate_effects(numbers, about, people, deviation, noise)
         return float(((found.low <= effect) & (effect <= found.high)).mean())
 
-    assert coverage(8.0, noise) > 0.88, "five deviations below 95%"
+    assert coverage(8.0, noise) > 0.87, "five deviations below 95%"
     assert coverage(8.0, replace(noise, scale=noise.scale / 4)) < 0.89
     assert coverage(2.0, replace(noise, scale=noise.scale / 2)) < 0.89
     found = traits.estimate_effects(numbers, about, people, 8.0, noise)
@@ -270,7 +270,7 @@ def attack(estimate, worlds, narrow):
         [row] = made["noisy"]
         return (*made["places"], made["gap"] // 64, *(value // 2048 for value in row))
 
-    return wi.audit.two_worlds(draw, 1, 0, 700, "0.999")
+    return wi.audit.two_worlds(draw, 1, 0, 400, "0.999")
 
 
 @pytest.fixture
