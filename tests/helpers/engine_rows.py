@@ -30,6 +30,7 @@ from whosin.release import (
     Variance,
 )
 from whosin.release.cost import Share
+from whosin.release.inspection import Preflight, run_preflight
 from whosin.release.queries.base import Linear
 
 WARDS = [f"w{place}" for place in range(20)]
@@ -194,3 +195,19 @@ def sqlite_file(rows_file: str) -> Path:
     connection.commit()
     connection.close()
     return path
+
+
+def preflight_looks(source: Any, engine: Any) -> Preflight:
+    """The curator's look at the rows of `ROWS`, with a ward that is misspelt."""
+    domains = DOMAINS | {"ward": Values(("W0", *WARDS[1:]))}
+    table = people_table(source, engine, domains)
+    asked: list[Any] = [
+        Count(by=["ward", "ill"], max_groups=1),
+        Count(by=["level", "age"], where="cost > 3 and ward <> 'w3'"),
+        Count(by="month(day)", where="ward = 'nowhere'"),
+        Mean(column="cost", by="seen"),
+        Sum(column="written"),
+    ]
+    conditions = [query.where for query in asked if query.where is not None]
+    policies = [query.contribution_policy(table) for query in asked]
+    return run_preflight(table, conditions, policies, asked)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -14,15 +15,18 @@ import pyarrow as pa
 import pytest
 
 import whosin as wi
-from whosin import release
+from whosin import marginals, release
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.ledger import encoding
+from whosin.marginals.estimation import estimate_table
 from whosin.release.accuracy import list_contained, list_meaningless, plan_widths, suggest_changes
+from whosin.release.answer import read_releases
 from whosin.release.budget_allocation import estimate_batch_cost, needed_share
 from whosin.release.cost import NOISY_LEVEL, CostEstimate, SelectionNoise, Share, is_too_noisy
 from whosin.release.queries.base import Query
 from whosin.release.queries.quantile import RankQuery
 from whosin.release.scenario import load_scenario
+from whosin.report.releases import suggestion_words
 
 LAPLACE = wi.calibrate(wi.Epsilon("1/2"))
 GAUSSIAN = wi.calibrate(wi.Epsilon("1/2"), delta=1e-6)
@@ -331,8 +335,9 @@ def test_a_batch_of_widths_spends_their_sum_and_no_more(tmp_path: Path) -> None:
     [
         (release.Mean(column="age", within=3), {}, "within"),
         (release.Top(by="ward", k=1, within=3), {}, "within"),
-        (release.Marginals(columns=["sex"], order=1, within=3), {}, "within"),
-        (release.Count(within=50), {"split": "optimal"}, "split"),
+        (release.Synthetic(columns=["sex"], path="s.parquet", within=3), {}, "within"),
+        (release.Marginals(columns=["sex"], order=1, within="1/2"), {}, "within"),
+        (release.Count(within=50), {"split": "relative-error"}, "split"),
     ],
 )
 def test_widths_that_cannot_be_had_are_refused(
@@ -343,8 +348,115 @@ def test_widths_that_cannot_be_had_are_refused(
         pytest.raises(InvalidInput) as error,
     ):
         session.release([query], **settings)
-    assert error.value.field == field
+    assert error.value.field == field and error.value.hint
     assert session.budget_state.debits == 0
+
+
+def draw_noise(noise: Any, shape: tuple[int, ...], source: np.random.Generator) -> Any:
+    """Noise by its law, from a generator whose draws can be had again."""
+    if noise.kind == "gaussian":
+        far = 12 * math.ceil(math.sqrt(noise.variance)) + 12
+        near = np.arange(-far, far + 1)
+        weights = np.exp(-(near**2) / (2 * float(noise.sigma_squared)))
+        return source.choice(near, shape, p=weights / weights.sum())
+    chance = 1 - math.exp(-1 / float(noise.scale))
+    return source.geometric(chance, shape) - source.geometric(chance, shape)
+
+
+def share_inside(query: Any, table: release.Table, noisy: Any, seed: int) -> list[float]:
+    """For the worst cell of each table how often the noise alone keeps its width."""
+    asked, source = query.tables(table), np.random.default_rng(seed)
+    times, measurements = 40_000, [each.measurement for each in noisy]
+    drawn = [
+        draw_noise(each.noise, (times, *each.measurement.shape(asked.workload.sizes)), source)
+        for each in noisy
+    ]
+    variances = [each.noise.variance for each in noisy]
+    residuals = marginals.estimate_residuals(asked.workload, measurements, variances, drawn)
+    found = []
+    for number, attributes in enumerate(asked.workload.sets):
+        cells = estimate_table(asked.workload, residuals, attributes)
+        cells = np.abs(marginals.sum_cells(cells, asked.workload.sums[number]))
+        inside = (cells <= float(Fraction(str(query.within)))).reshape(times, -1)
+        found.append(float(inside.mean(axis=0).min()))
+    return found
+
+
+@pytest.mark.parametrize("plan", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"columns": ["sex"], "order": 1},
+        {"columns": ["sex", "ward"], "order": 2},
+        {"sets": [[], ["ward"], ["sex", "ward"]], "weights": [1, 1, 3]},
+        {"columns": ["cumulative(ward)", "sex"], "order": 2},
+    ],
+    ids=["one", "both", "sets", "cumulative"],
+)
+def test_every_table_of_marginals_keeps_its_width(asked: dict[str, Any], plan: wi.Plan) -> None:
+    """Also where the noise has few whole steps, and where the width is just below one."""
+    table, gaussian = evenly(10), bool(plan.delta)
+    for within in ("0.6", 1, "1.49", 2, "2.99", 5, "5.01", "7.99", 30):
+        query = release.Marginals(within=within, **asked)
+        share = needed_share(query, table, plan, gaussian)
+        assert min(share_inside(query, table, query.plan_noise(table, share), 1)) >= 0.946
+        if within == 30:
+            less = Fraction(9, 10) ** (1 + gaussian)
+            fewer = Share(plan, share.epsilon * less, share.rho * less)
+            assert not query.keeps_width(table, query.plan_noise(table, fewer))
+            worse = Share(plan, share.epsilon * less**2, share.rho * less**2)
+            assert min(share_inside(query, table, query.plan_noise(table, worse), 2)) < 0.94
+
+
+@pytest.mark.parametrize("plan", [LAPLACE, GAUSSIAN], ids=["laplace", "gaussian"])
+@pytest.mark.parametrize("split", ["weights", "optimal"])
+def test_a_release_spends_what_the_plan_of_its_widths_says(
+    split: str, plan: wi.Plan, tmp_path: Path
+) -> None:
+    settings: dict[str, Any] = {"split": split, "noise": "gaussian" if plan.delta else "laplace"}
+    table, asked = (
+        evenly(200),
+        [
+            release.Count(name="sex", by="sex", within=90),
+            release.Count(name="both", by=["sex", "ward"], within=90),
+            release.Sum(name="bill", column="bill", within=9_000),
+            release.Marginals(name="tables", columns=["sex", "ward"], order=2, within=200),
+        ],
+    )
+    planned = plan_widths(table, plan, asked, settings)
+    assert all(planned.fits) and planned.total <= planned.allowed
+    with release.Session(table, plan, tmp_path / "l.db", share=1) as session:
+        estimates = session.dry_run(asked, **settings)
+        costs = [each.spend.cost("add-remove") for each in estimates]
+        spent = sum(each.rho if plan.delta else each.epsilon for each in costs)
+        assert spent / encoding.EPSILON_UNITS == pytest.approx(float(planned.total), rel=1e-6)
+        for query, each in zip(asked, estimates, strict=True):
+            assert (each.expected[-1].within or 0) <= float(Fraction(str(query.within)))
+        released = session.release(asked, **settings)
+        assert session.budget_state.debits >= 3
+        assert ("sex and both" in released.independence_note) is (split == "weights")
+    rest = estimate_batch_cost(table, plan, [*asked, release.Count(by="ward")], **settings)
+    assert rest[0].expected == estimates[0].expected and (rest[-1].within or 99) < 90
+
+
+def test_widths_that_are_measured_at_once_cost_less() -> None:
+    table = evenly(10)
+    asked = [
+        release.Count(name="sex", by="sex", within=40),
+        release.Count(name="both", by=["sex", "ward"], within=20),
+        release.Count(name="all", within=60),
+    ]
+    once, apart = (
+        plan_widths(table, LAPLACE, asked, {"split": split}) for split in ("optimal", "weights")
+    )
+    assert float(once.total) < 0.8 * float(apart.total)
+    # Widths that would cost more at once stay apart: the total says all of what nothing else does.
+    lone = [release.Count(name="sex", by="sex", within=40), release.Rows(where="age > 3", within=9)]
+    both = [plan_widths(table, LAPLACE, lone, {"split": split}) for split in ("optimal", "weights")]
+    assert both[0].total == both[1].total
+    tight = [replace(each, within=2) for each in asked]
+    best = plan_widths(table, LAPLACE, tight, {"split": "optimal"})
+    assert not all(best.fits) and len(best.fits) == 3
 
 
 def test_a_width_that_the_plan_cannot_pay_is_refused(tmp_path: Path) -> None:
@@ -392,7 +504,7 @@ def test_suggestions_are_what_the_changed_batch_says() -> None:
     optimal = {"split": "optimal"}
     made = estimate_batch_cost(table, LAPLACE, asked, split="optimal")
     changes = {each.change for each in suggest_changes(table, LAPLACE, asked, made, optimal)}
-    assert changes <= {"gaussian"}
+    assert changes <= {"gaussian", "closed"}
     many = [release.Count(name=f"q{number}", where=f"age > {number}") for number in range(40)]
     plain = estimate_batch_cost(table, LAPLACE, many)
     gaussian = suggest_changes(table, LAPLACE, many, plain, {})[0]
@@ -404,6 +516,26 @@ def test_suggestions_are_what_the_changed_batch_says() -> None:
     assert (
         suggest_changes(table, LAPLACE, alone, estimate_batch_cost(table, LAPLACE, alone), {}) == []
     )
+
+
+def test_closing_a_domain_is_suggested_where_it_helps() -> None:
+    asked = [release.Marginals(name="tables", columns=["sex", "ward"], order=2)]
+    table, closed = evenly(10), evenly(10)
+    closed.domains["ward"] = release.Values(("A", "B", "C", "D"), outside="drop")
+    before = estimate_batch_cost(table, LAPLACE, asked)
+    found = suggest_changes(table, LAPLACE, asked, before, {})
+    made = next(each for each in found if each.about == ("ward",))
+    assert (made.change, made.query) == ("closed", "tables")
+    assert made.before == before[0].expected[0].within
+    assert made.after == estimate_batch_cost(closed, LAPLACE, asked)[0].expected[0].within
+    assert made.after < made.before / 1.05
+    assert "ward" in suggestion_words(made) and 'outside = "drop"' in suggestion_words(made)
+    assert table.domains["ward"].outside is None
+    again = suggest_changes(closed, LAPLACE, asked, estimate_batch_cost(closed, LAPLACE, asked), {})
+    assert ("ward",) not in [each.about for each in again]
+    counts = [release.Count(by="sex"), release.Count(by="ward")]  # "other" costs them nothing
+    plain = suggest_changes(table, LAPLACE, counts, estimate_batch_cost(table, LAPLACE, counts), {})
+    assert "closed" not in {each.change for each in plain}
 
 
 def test_only_questions_about_the_same_rows_contain_each_other() -> None:
@@ -435,6 +567,79 @@ def test_answers_that_contain_each_other_agree_or_say_that_they_do_not(tmp_path:
             assert sums == pytest.approx([row[1] for row in released["sex"].rows], abs=1e-4)
     with release.Session(evenly(200), LAPLACE, tmp_path / "one.db", share=1) as session:
         assert session.release([asked[0], release.Count(where="age > 3")]).independence_note == ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "split", "hint"),
+    [
+        ([release.Sum(column="bill"), release.Sum(name="s", column="bill", by="sex")], None, "add"),
+        (
+            [
+                release.Count(name="sex", by="sex"),
+                release.Marginals(name="m", columns=["ward", "sex"], order=2),
+            ],
+            "optimal",
+            "add",
+        ),
+        ([release.Marginals(name=name, columns=["sex"], order=1) for name in "ab"], None, "add"),
+        (
+            [
+                release.Count(name="sex", by="sex", within=60),
+                release.Count(name="both", by=["sex", "ward"]),
+            ],
+            "optimal",
+            "add",
+        ),
+        ([release.Count(name=name, by="sex") for name in "ab"], None, "optimal"),
+        ([release.Count(name=name, by="sex") for name in "ab"], "optimal", ""),
+        ([release.Count(by="ward"), release.Sum(column="bill", by="sex")], None, ""),
+    ],
+)
+def test_whatever_was_not_measured_at_once_is_said_to_be_independent(
+    asked: list[Query], split: str | None, hint: str, tmp_path: Path
+) -> None:
+    settings: dict[str, Any] = {} if split is None else {"split": split}
+    with release.Session(evenly(200), LAPLACE, tmp_path / "l.db", share=1) as session:
+        released = session.release(asked, **settings)
+    said = released.independence_note
+    assert bool(said) is bool(hint) and hint in said
+    if said:
+        assert all(query.title in said for query in asked)
+
+
+def test_every_form_of_a_release_says_what_is_independent(tmp_path: Path, run) -> None:
+    (tmp_path / "visits.csv").write_text(
+        "who,sex\n" + "".join(f"{n},f\n{n}x,m\n" for n in range(40))
+    )
+    path, ledger = tmp_path / "s.toml", tmp_path / "ledger.db"
+    path.write_text(
+        SCENARIO.format(people="", width="").partition("[domains]")[0]
+        + f"""[domains]
+sex = ["f", "m"]
+[ledger]
+url = "{ledger}"
+[[queries]]
+kind = "count"
+name = "all"
+[[queries]]
+kind = "count"
+name = "sexes"
+by = ["sex"]
+"""
+    )
+    words = "all and sexes have noise of their own"
+    report = tmp_path / "r.html"
+    code, out, _ = run("release", path, "--yes", "--report", report)
+    assert code == 0 and words in " ".join(out.split()) and words in report.read_text()
+    code, out, _ = run("release", path, "--json")
+    assert words in json.loads(out)["independent"]
+    assert words in " ".join(run("ledger", "answers", ledger, "visits")[1].split())
+    opened = json.loads(run("ledger", "answers", ledger, "visits", "--json")[1])
+    assert words in opened["releases"][0]["independent"]
+    scenario = load_scenario(path)
+    with wi.Ledger(ledger, create=False) as found:
+        (stored,) = read_releases(found, scenario.open_table().name)
+    assert words in stored._repr_html_()
 
 
 SCENARIO = """
@@ -503,3 +708,32 @@ def test_the_widths_of_a_scenario_are_planned(tmp_path: Path, run) -> None:
     assert run("plan", path)[0] == 2
     assert run("plan", "--accuracy")[0] == 2
     assert run("plan", path, "--accuracy", "--posterior", "0.6")[0] == 2
+
+
+def test_a_release_by_the_command_spends_what_its_plan_says(tmp_path: Path, run) -> None:
+    path = Path(write_scenario(tmp_path))
+    beginning = path.read_text().partition("[[queries]]")[0].replace("upper = 100", "upper = 90")
+    path.write_text(
+        beginning.replace(" }", ", edges = [0, 30, 60, 90] }")
+        + f"""[ledger]
+url = "{tmp_path / "l.db"}"
+[budget]
+split = "optimal"
+[[queries]]
+kind = "count"
+within = 50
+[[queries]]
+kind = "count"
+name = "ages"
+by = ["age"]
+within = 50
+[[queries]]
+kind = "marginals"
+sets = [[], ["age"]]
+within = 90
+"""
+    )
+    planned = json.loads(run("plan", path, "--accuracy", "--json")[1])
+    code, out, err = run("release", path, "--json", "--yes")
+    assert code == 0, err
+    assert json.loads(out)["spent"] == pytest.approx(planned["total"], rel=1e-6)

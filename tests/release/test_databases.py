@@ -31,9 +31,11 @@ from engine_rows import (
     exact,
     fill_postgres,
     people_table,
+    preflight_looks,
     sqlite_file,
 )
 from refusals import refused
+from whosin.app.cli.main import main
 from whosin.errors import (
     BudgetRefused,
     InvalidInput,
@@ -101,6 +103,67 @@ def on_server(server: postgres.Server, place: str, rows_file: str) -> str:
 def in_file(rows_file: str) -> str:
     """The rows in an SQLite file."""
     return f"{sqlite_file(rows_file)}::rows"
+
+
+@pytest.mark.parametrize("source", ["on_server", "in_file"])
+def test_the_look_before_a_debit_sees_what_it_sees_in_a_file(
+    source: str, rows_file: str, request: pytest.FixtureRequest
+) -> None:
+    with DuckDB(threads=2) as engine:
+        seen = preflight_looks(request.getfixturevalue(source), engine)
+        assert seen == preflight_looks(rows_file, engine)
+    assert seen.stops and seen.columns[0].empty == ("W0",) and seen.bounds
+    assert seen.empty_conditions == ("ward = 'nowhere'",)
+
+
+MISSPELT = """
+[table]
+source = "{source}"
+privacy_unit = "who"
+[adversary]
+prior = "0.05..0.5"
+[target]
+posterior = 0.6
+[domains]
+sex = {sexes}
+[ledger]
+url = "{ledger}"
+[[queries]]
+kind = "count"
+by = ["sex"]
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
+def test_a_misspelt_category_in_a_database_stops_the_release(
+    kind: str,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    rows = [(f"p{index}", ("Male", "Female")[index % 2]) for index in range(20)]
+    if kind == "sqlite":
+        with contextlib.closing(sqlite3.connect(tmp_path / "h.sqlite")) as connection:
+            connection.execute("CREATE TABLE visits (who TEXT, sex TEXT)")
+            connection.executemany("INSERT INTO visits VALUES (?, ?)", rows)
+            connection.commit()
+        source = f"{tmp_path / 'h.sqlite'}::visits"
+    else:
+        run = request.getfixturevalue("run")
+        run("CREATE TABLE visits (who text, sex text)")
+        for row in rows:
+            run("INSERT INTO visits VALUES (%s, %s)", row)
+        source = f"{request.getfixturevalue('place')}::visits"
+    path, ledger = tmp_path / "s.toml", tmp_path / "ledger.db"
+    for sexes, expected in (('["male", "Female"]', 1), ('["Male", "Female"]', 0)):
+        path.write_text(MISSPELT.format(source=source, sexes=sexes, ledger=ledger))
+        code = main(["release", str(path), "--json"])
+        out, err = capsys.readouterr()
+        assert code == expected, err
+        assert ledger.exists() is (expected == 0)
+        assert ("'Male' (10)" in err) is (expected == 1) and bool(out) is (expected == 0)
+    if kind == "postgresql":
+        run("DROP TABLE visits")
 
 
 @pytest.mark.parametrize("source", ["on_server", "in_file"])

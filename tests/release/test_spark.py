@@ -38,6 +38,7 @@ from engine_rows import (
     exact,
     fill_postgres,
     people_table,
+    preflight_looks,
     sqlite_file,
 )
 from refusals import refused
@@ -132,6 +133,14 @@ def test_answers_before_noise_are_identical(
     answers = [(query, exact(query, ours), exact(query, theirs)) for query in asked]
     assert not [query for query, one, other in answers if one != other]
     assert not [query for query, one, _ in answers if one in ([], [[0]])]
+
+
+def test_the_look_before_a_debit_sees_what_it_sees_on_duckdb(
+    spark: Spark, embedded: DuckDB, rows_file: str
+) -> None:
+    seen = preflight_looks(rows_file, spark)
+    assert seen == preflight_looks(rows_file, embedded)
+    assert seen.stops and seen.columns[0].empty == ("W0",)
 
 
 def test_tables_in_databases_give_the_answers_of_a_file(

@@ -604,5 +604,10 @@ def test_a_release_that_the_look_stops_is_refused_by_the_route_itself(tmp_path):
         other = SCENARIO | {"budget": {"share": "1/3"}}
         given = {"scenario": other, "spends": agreed}
         problem(client.post("/api/release", json=given), 409, "spends")
-        given = {"scenario": wrong, "preflight": False}
-        assert client.post("/api/release", json=given).status_code == 200
+        wards = {"kind": "count", "name": "by ward", "by": ["ward"], "max_groups": 1}
+        asked = wrong | {"queries": [SCENARIO["queries"][0], wards]}
+        made = client.post("/api/release", json={"scenario": asked, "preflight": False})
+        assert made.status_code == 200 and "patients and by ward" in made.json()["independent"]
+        paid = {"dataset": "hospital", "request": made.json()["request"]}
+        stored = client.get("/api/ledger/answers", params=paid).json()
+        assert stored["independent"] == made.json()["independent"]

@@ -14,11 +14,12 @@ from fractions import Fraction
 from typing import Any
 
 from whosin.calibration import Plan, calibrate
-from whosin.errors import InvalidInput, WhosinError, at
+from whosin.errors import InvalidInput, WhosinError
 from whosin.exact import round_up
 from whosin.ledger import encoding
 from whosin.ledger.budget import Budget
-from whosin.release.budget_allocation import estimate_batch_cost, needed_share
+from whosin.release.budget_allocation import estimate_batch_cost, needed_shares
+from whosin.release.contribution_bounds import column_behind
 from whosin.release.cost import (
     LAPLACE_QUANTILE,
     NORMAL_QUANTILE,
@@ -26,7 +27,7 @@ from whosin.release.cost import (
     CostEstimate,
 )
 from whosin.release.queries import Query
-from whosin.release.queries.base import Linear
+from whosin.release.queries.base import GroupedQuery, Linear
 from whosin.release.table import Table
 
 MAX_SUGGESTIONS = 3
@@ -79,7 +80,8 @@ def suggest_changes(
     for made, asked, under, settings in _changes(table, plan, queries, budget):
         kept = table.last_estimate
         try:
-            tried = estimate_batch_cost(table, under, asked, **settings)
+            closed = table.close_domain(made.about[0]) if made.change == "closed" else table
+            tried = estimate_batch_cost(closed, under, asked, **settings)
         except WhosinError:  # such a batch cannot be asked
             continue
         finally:
@@ -90,11 +92,12 @@ def suggest_changes(
             if was and now and estimate.query.kind == query.kind:
                 gains.append((was / now, query.title, was, now))
         if gains and min(gain for gain, *_ in gains) > 1 / MIN_GAIN:
-            outer = [each for each in gains if each[1] in made.about]
+            inside = made.change == "ask-once"
+            outer = [each for each in gains if inside and each[1] in made.about]
             best, title, was, now = max(outer or gains)
             if best >= MIN_GAIN:
                 changed = replace(made, query=title, before=was, after=now)
-                if made.change == "ask-once":
+                if inside:
                     changed = replace(changed, added_up=_added_error(table, queries, made, tried))
                 found.append((best, changed))
     found.sort(key=lambda each: -each[0])
@@ -130,6 +133,8 @@ def _changes(
     if not at_once and len(queries) > 1:
         split = {**settings, "split": OPTIMAL_SPLIT}
         yield Suggestion("optimal", "", 0.0, 0.0), queries, plan, split
+    for column in _list_open_columns(table, queries, at_once)[:MAX_SUGGESTIONS]:
+        yield Suggestion("closed", "", 0.0, 0.0, (column,)), queries, plan, settings
     if settings.get("noise", "laplace") == "laplace" and any(
         each.takes_gaussian for each in queries
     ):
@@ -142,6 +147,21 @@ def _changes(
             delta = SUGGESTED_DELTA
         gaussian = {**settings, "noise": "gaussian"}
         yield Suggestion("gaussian", "", 0.0, 0.0, delta=delta), queries, under, gaussian
+
+
+def _list_open_columns(table: Table, queries: Sequence[Query], at_once: bool) -> list[str]:
+    """Columns whose "other" makes tables larger that are estimated together, those with the fewest
+    values first: each number of such tables depends on how many there are."""
+    found = set()
+    for query in queries:
+        if at_once or not isinstance(query, GroupedQuery):
+            policy = query.contribution_policy(query.restrict_table(table))
+            found |= {column_behind(table.domains, name) for name in policy.others}
+    return sorted(found & set(table.domains), key=lambda name: (_cell_count(table, name), name))
+
+
+def _cell_count(table: Table, column: str) -> int:
+    return len(table.domains[column].labels)
 
 
 def list_contained(queries: Sequence[Query], table: Table) -> list[tuple[int, int]]:
@@ -232,26 +252,35 @@ def plan_widths(
     allowed = Fraction(whole.rho if gaussian else whole.epsilon, encoding.EPSILON_UNITS)
     if not allowed:
         raise InvalidInput("gaussian noise needs a plan with a delta", field="noise")
-    costs, alone = [], []
-    for index, query in asked:
-        with at(f"queries[{index}]"), query.at_own_key():
-            share = needed_share(query, table, plan, gaussian)
-        costs.append((share.rho or share.epsilon**2 / 2) if gaussian else share.epsilon)
-        every = {**budget, "noise": "gaussian"} if gaussian else dict(budget)
+    split = str(budget.get("split", "weights"))
+
+    def find_costs(chosen: Sequence[int]) -> dict[int, Fraction]:
+        """What the chosen queries cost, those that are measured at once evenly."""
+        only = [replace(q, within=None) if n not in chosen else q for n, q in enumerate(queries)]
+        found: dict[int, Fraction] = {}
+        for unit, share in needed_shares(only, table, plan, gaussian, split):
+            cost = (share.rho or share.epsilon**2 / 2) if gaussian else share.epsilon
+            found |= dict.fromkeys(unit.indices, cost / len(unit.indices))
+        return found
+
+    costs = find_costs([index for index, _ in asked])
+    every = {**budget, "noise": "gaussian"} if gaussian else dict(budget)
+    alone = []
+    for _, query in asked:
         one = estimate_batch_cost(table, plan, [replace(query, within=None)], **every)[0]
         alone.append(one.expected[-1].within if one.expected else None)
-    fits, left = [False] * len(costs), allowed
-    for index in sorted(range(len(costs)), key=lambda each: costs[each]):
-        fits[index] = costs[index] <= left
-        left -= costs[index] if fits[index] else 0
+    fitting: list[int] = list(costs) if sum(costs.values()) <= allowed else []
+    for index in [] if fitting else sorted(costs, key=lambda each: costs[each]):
+        if sum(find_costs([*fitting, index]).values()) <= allowed:
+            fitting.append(index)
     return AccuracyPlan(
         tuple(query.title for _, query in asked),
         tuple(float(Fraction(str(query.within))) for _, query in asked),
-        tuple(costs),
-        sum(costs, Fraction(0)),
+        tuple(costs[index] for index, _ in asked),
+        sum(costs.values(), Fraction(0)),
         allowed,
         tuple(alone),
-        tuple(fits),
+        tuple(index in fitting for index, _ in asked),
         gaussian,
     )
 

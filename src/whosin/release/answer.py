@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import permutations, product
 from typing import Any
 
 from whosin.errors import UnknownName, spell
@@ -290,14 +290,12 @@ class Release(Displayed):
     def independence_note(self) -> str:
         """That answers of which one is sums of the other have noise of their own, where there are
         such; empty otherwise. Those that were measured at once agree."""
-        for inner in self.answers:
-            for outer in self.answers:
-                if _is_contained(inner, outer):
-                    return (
-                        f"{inner.title} and {outer.title} have noise of their own, so that sums of "
-                        f'one differ from the other; split = "{OPTIMAL_SPLIT}" measures them at '
-                        "once, and they agree."
-                    )
+        for inner, outer in permutations(self.answers, 2):
+            if _is_contained(inner, outer):
+                return (
+                    f"{inner.title} and {outer.title} have noise of their own, so that sums of one "
+                    f"differ from the other; {_agreement_hint(inner, outer)}."
+                )
         return ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -316,25 +314,51 @@ SUMMED_KINDS = {"count": "count", "histogram": "count", "rows": "rows", "sum": "
 
 
 def _is_contained(inner: Answer, outer: Answer) -> bool:
-    """Whether an answer without noise would be sums of groups of another one, and the two were not
-    measured at once."""
-    one, other = _group_columns(inner), _group_columns(outer)
-    if one is None or other is None or one[0] != other[0] or not one[1] < other[1]:
+    """Whether an answer without noise, or a table of it, would be sums of groups of another one, or
+    the same groups, and the two were not measured at once."""
+    if _is_joint(inner) and _is_joint(outer) and inner.noise == outer.noise:
         return False
-    return not (inner.details and outer.details)  # what was measured at once has details
+    return any(
+        kind == other and columns <= more
+        for kind, columns in _group_columns(inner)
+        for other, more in _group_columns(outer)
+    )
 
 
-def _group_columns(answer: Answer) -> tuple[object, frozenset[str]] | None:
-    """(what is counted or summed, by which columns) for kinds whose groups add up."""
-    question, kind = answer.question, SUMMED_KINDS.get(str(answer.question.get("query")))
-    if kind is None or (question.get("counted") or {}).get("max_groups") not in (None, 1):
-        return None
+def _is_joint(answer: Answer) -> bool:
+    """Whether a count was measured at once with others: such answers have details."""
+    return bool(answer.details) and answer.question.get("query") in SUMMED_KINDS
+
+
+def _agreement_hint(inner: Answer, outer: Answer) -> str:
+    """What to do where two answers should agree: only counts are measured at once, and not where
+    that costs more than the width of each."""
+    if all(
+        SUMMED_KINDS.get(str(each.question.get("query"))) in ("count", "rows")
+        and "within" not in each.question
+        and not _is_joint(each)
+        for each in (inner, outer)
+    ):
+        return f'split = "{OPTIMAL_SPLIT}" measures them at once, and they agree'
+    return f"where they should agree, add up the groups of {outer.title}"
+
+
+def _group_columns(answer: Answer) -> list[tuple[object, frozenset[str]]]:
+    """(what is counted or summed, by which columns) of each table whose groups add up."""
+    question, counted = answer.question, answer.question.get("counted") or {}
+    kind = SUMMED_KINDS.get(str(question.get("query")))
+    if question.get("query") == "marginals" and counted.get("max_rows_per_group") in (None, 1):
+        tables = (answer.details or {}).get("tables", ())
+        about = "count", question.get("where"), None
+        return [(about, frozenset(each["columns"])) for each in tables]
+    if kind is None or counted.get("max_groups") not in (None, 1):
+        return []
     by = question.get("by", ())
     columns = {by} if isinstance(by, str) else set(by)
     if question["query"] == "histogram":
         columns |= {question["column"]}
     summed = question.get("column") if kind == "sum" else None
-    return (kind, question.get("where"), summed), frozenset(columns)
+    return [((kind, question.get("where"), summed), frozenset(columns))]
 
 
 def read_releases(

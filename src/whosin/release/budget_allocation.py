@@ -94,46 +94,48 @@ def split_by_widths(
     Raises:
         BudgetRefused: there is not as much.
     """
+    needed, left = _pay_widths(queries, table, unspent, noise, "weights")
+    shares = {unit.indices[0]: share for unit, share in needed}
+    rest = [index for index in range(len(queries)) if index not in shares]
+    if rest:
+        weights = [rational(queries[index].weight) for index in rest]
+        others = divide_budget([queries[index] for index in rest], weights, left, noise)
+        shares |= dict(zip(rest, others, strict=True))
+    return [shares[index] for index in range(len(queries))]
+
+
+def _pay_widths(
+    queries: Sequence[Query], table: Table, unspent: RemainingBudget, noise: str, split: str
+) -> tuple[list[tuple[_Unit, Share]], RemainingBudget]:
+    """What the widths of a batch need, each with its part of δ, and what is left."""
     pot, gaussian = divisible_units(unspent, noise), noise == "gaussian"
-    shares: list[Share | None] = [None] * len(queries)
-    for index, query in enumerate(queries):
-        if query.within is not None:
-            with at(f"queries[{index}]"), query.at_own_key():
-                shares[index] = needed_share(query, table, unspent.plan, gaussian)
-    used = sum(_share_units(share, gaussian) for share in shares if share is not None)
+    needed = needed_shares(queries, table, unspent.plan, gaussian, split)
+    used = sum(_share_units(share, gaussian) for _, share in needed)
     letter = "ρ" if gaussian else "ε"
     if used > pot:
-        needed, there = (Fraction(each, encoding.EPSILON_UNITS) for each in (used, pot))
+        wanted, there = (Fraction(each, encoding.EPSILON_UNITS) for each in (used, pot))
         raise BudgetRefused(
-            f"these widths need {letter} = {format_figures(needed, 4, 'up')}, and there is "
+            f"these widths need {letter} = {format_figures(wanted, 4, 'up')}, and there is "
             f"{letter} = {format_figures(there, 4, 'down')}",
             field="within",
-            value=float(needed),
+            value=float(wanted),
             hint="allow wider answers, ask less, or promise less: whosin plan --accuracy says "
             "which widths fit",
         )
-    rest = [index for index, share in enumerate(shares) if share is None]
-    if rest:
-        weights = [rational(queries[index].weight) for index in rest]
-        free = pot - used
-        if not gaussian and unspent.epsilon:
-            left = replace(unspent, epsilon=free)
-        else:  # where ε counts by its ρ, the ρ of what is left of it
-            rho = free if gaussian else free**2 // (2 * encoding.EPSILON_UNITS)
-            left = replace(unspent, rho=rho)
-        for index, share in zip(
-            rest,
-            divide_budget([queries[index] for index in rest], weights, left, noise),
-            strict=True,
-        ):
-            shares[index] = share
-    failing = sum(query.needs_delta for query in queries)
-    delta = Fraction(unspent.delta // max(failing, 1), encoding.DELTA_UNITS)
-    return [
-        replace(share, delta=delta) if query.needs_delta else share
-        for query, share in zip(queries, shares, strict=True)
-        if share is not None
+    free, each_delta = pot - used, unspent.delta // max(1, sum(q.needs_delta for q in queries))
+    delta = Fraction(each_delta, encoding.DELTA_UNITS)
+    failing = sum(unit.query.needs_delta for unit, _ in needed)
+    left = replace(unspent, delta=unspent.delta - failing * each_delta)
+    if not gaussian and unspent.epsilon:
+        left = replace(left, epsilon=free)
+    else:  # where ε counts by its ρ, the ρ of what is left of it
+        rho = free if gaussian else free**2 // (2 * encoding.EPSILON_UNITS)
+        left = replace(left, rho=rho)
+    given = [
+        (unit, replace(share, delta=delta) if unit.query.needs_delta else share)
+        for unit, share in needed
     ]
+    return given, left
 
 
 def _share_units(share: Share, gaussian: bool) -> int:
@@ -147,56 +149,93 @@ MAX_NEEDED_COST = 10**6
 """An ε or ρ above it is no promise."""
 
 
+def needed_shares(
+    queries: Sequence[Query], table: Table, plan: Plan, gaussian: bool, split: str
+) -> list[tuple[_Unit, Share]]:
+    """The least share for the width of each query that has one. Under the split "optimal", queries
+    that need less when they are measured at once are put together."""
+    found: dict[int, tuple[_Unit, Share]] = {}
+    for index, query in enumerate(queries):
+        if query.within is not None:
+            with at(f"queries[{index}]"), query.at_own_key():
+                share = needed_share(query, table, plan, gaussian)
+                found[index] = _Unit(query, (index,)), share
+    if split != OPTIMAL_SPLIT:
+        return list(found.values())
+    wide = [index for index in found if rational(queries[index].within) > 0]
+    worths = [1 / float(rational(queries[index].within)) ** 2 for index in wide]
+    for unit in _merge_queries([queries[index] for index in wide], table, plan, worths):
+        indices = tuple(wide[index] for index in unit.indices)
+        if len(indices) > 1:
+            once = _search_share(unit.query, unit.query.restrict_table(table), plan, gaussian)
+            apart = sum(_share_units(found[index][1], gaussian) for index in indices)
+            if once is not None and _share_units(once, gaussian) < apart:
+                found |= dict.fromkeys(indices, (replace(unit, indices=indices), once))
+    return list({id(unit): (unit, share) for unit, share in found.values()}.values())
+
+
 def needed_share(query: Query, table: Table, plan: Plan, gaussian: bool = False) -> Share:
     """The least share with which 95% of a query's answers are within its `within` (F33).
 
-    Counts and sums have the widest noise with that quantile. Means, variances and quantiles are for
-    the public number of people, spread evenly over groups and range: there the share is searched.
+    Counts and sums have the widest noise with that quantile. Marginals, and for the public number
+    of people means, variances and quantiles, have the least share that a search finds.
 
     Raises:
         InvalidInput: no noise is that small, or the number of people is not public.
     """
     asked, within = query.restrict_table(table), rational(query.within, "within")
-    by_rho = gaussian and (query.takes_gaussian or query.selects)
-
-    def share(cost: Fraction) -> Share:
-        units = Fraction(math.ceil(cost * encoding.EPSILON_UNITS), encoding.EPSILON_UNITS)
-        return Share(plan, Fraction(0), units) if by_rho else Share(plan, units)
 
     def refuse(why: str, hint: str) -> InvalidInput:
         return InvalidInput(why, field="within", value=float(within), hint=hint)
 
-    noise = query.plan_noise(asked, share(Fraction(1)))
+    whole = _round_share(query, plan, Fraction(1), gaussian)
+    noise = query.plan_noise(asked, whole)
     if noise is None or planned_count(plan) is not None:
-        raise refuse(
-            f"within has no meaning for {query.title!r}: its error is not chosen by its share",
-            "leave it out",
-        )
+        why, instead = query.no_width
+        raise refuse(f"within has no meaning for {query.title!r}: {why}", instead)
     spell_width = f"95% of the answers of {query.title!r} cannot be within ±{spell(within)}"
     if isinstance(noise, tuple) and len(noise) == 1:
         part, kind = noise[0].part, type(noise[0].noise)
         widest = kind.within(float(within / part.unit))
         if not widest.width:
             raise refuse(f"{spell_width}: no noise is that small", "allow more")
-        return share(noise[0].noise.width / widest.width)
-    if table.people is None:
+        return _round_share(query, plan, noise[0].noise.width / widest.width, gaussian)
+    if query.keeps_width(asked, noise) is None:
         raise refuse(
             f"within = {spell(within)} for {query.title!r} depends on how many rows a group has",
             "say how many people are in the table, if that is public: people = … in [table]",
         )
-    rows = max(1, table.people // query.group_count(asked))
+    found = _search_share(query, asked, plan, gaussian)
+    if found is None:
+        raise refuse(f"{spell_width}: its points or steps are farther apart", "allow more")
+    return found
+
+
+def _round_share(query: Query, plan: Plan, cost: Fraction, gaussian: bool) -> Share:
+    """A share of whole units of ε, or of ρ where the query has a cost in it; rounded up."""
+    units = Fraction(math.ceil(cost * encoding.EPSILON_UNITS), encoding.EPSILON_UNITS)
+    if gaussian and (query.takes_gaussian or query.selects):
+        return Share(plan, Fraction(0), units)
+    return Share(plan, units)
+
+
+def _search_share(query: Query, table: Table, plan: Plan, gaussian: bool) -> Share | None:
+    """The least share that was seen to keep the width of a query; None where none does."""
 
     def keeps(cost: Fraction) -> bool:
-        found = query.expected_error(asked, query.plan_noise(asked, share(cost)), rows)
-        return found is not None and found.within is not None and found.within <= within
+        try:
+            noise = query.plan_noise(table, _round_share(query, plan, cost, gaussian))
+        except InvalidInput:  # too little to divide, or for noise that can be drawn
+            return False
+        return bool(query.keeps_width(table, noise))
 
     low, high = Fraction(1, 10**9), Fraction(MAX_NEEDED_COST)
     if not keeps(high):
-        raise refuse(f"{spell_width}: its points or steps are farther apart", "allow more")
+        return None
     for _ in range(WIDTH_STEPS):
         middle = Fraction(math.sqrt(low * high))
         low, high = (low, middle) if keeps(middle) else (middle, high)
-    return share(high)
+    return _round_share(query, plan, high, gaussian)
 
 
 WIDTH_STEPS = 20
@@ -340,7 +379,11 @@ class _Unit:
 def least_error(
     queries: Sequence[Query], table: Table, unspent: RemainingBudget, noise: str
 ) -> list[CostEstimate]:
-    """A cost estimate for each query; those that are measured at once have one `joint`."""
+    """A cost estimate for each query; those that are measured at once have one `joint`. Queries
+    with a width (`within`) get what it needs, and the error of the others is least with the rest.
+    """
+    if any(query.within is not None for query in queries):
+        return _least_error_of_rest(queries, table, unspent, noise)
     evenly = estimate_costs(queries, table, split_budget(queries, table, unspent, "weights", noise))
     if any(estimate.spend.alone for estimate in evenly):
         return evenly
@@ -362,6 +405,23 @@ def least_error(
         replace(estimate, by_weights=before, cautions=query.cautions(query.restrict_table(table)))
         for estimate, before, query in zip(best, spread, queries, strict=True)
     ]
+
+
+def _least_error_of_rest(
+    queries: Sequence[Query], table: Table, unspent: RemainingBudget, noise: str
+) -> list[CostEstimate]:
+    needed, left = _pay_widths(queries, table, unspent, noise, OPTIMAL_SPLIT)
+    made = _estimates_by_query([unit for unit, _ in needed], table, [share for _, share in needed])
+    paid = sorted(index for unit, _ in needed for index in unit.indices)
+    estimates = {
+        index: replace(each, cautions=queries[index].cautions(queries[index].restrict_table(table)))
+        for index, each in zip(paid, made, strict=True)
+    }
+    rest = [index for index in range(len(queries)) if index not in estimates]
+    if rest:
+        others = least_error([queries[index] for index in rest], table, left, noise)
+        estimates |= dict(zip(rest, others, strict=True))
+    return [estimates[index] for index in range(len(queries))]
 
 
 def estimate_costs(
@@ -526,7 +586,7 @@ def estimate_batch_cost(
         BudgetRefused: the share is more than what is left.
     """
     asked = read_queries(queries)
-    if split != "weights" and any(query.within is not None for query in asked):
+    if split == "relative-error" and any(query.within is not None for query in asked):
         raise InvalidInput(
             f"split = {shorten(split)} cannot be combined with within, which says what each gets",
             field="split",

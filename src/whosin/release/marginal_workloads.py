@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from whosin.errors import InvalidInput, spell
-from whosin.exact import Array
+from whosin.exact import Array, rational
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.ledger.encoding import EPSILON_UNITS
 from whosin.marginals import (
@@ -51,7 +51,7 @@ from whosin.marginals.workload import MAX_MARGINAL_CELLS, Attributes
 from whosin.noise import GaussianNoise
 from whosin.noise.distributions import Noise, make_noise
 from whosin.release.column_expressions import Cellular, MergedValues
-from whosin.release.cost import CONFIDENCE_LEVEL, Share
+from whosin.release.cost import CONFIDENCE_LEVEL, LAPLACE_QUANTILE, NORMAL_QUANTILE, Share
 from whosin.release.groups import ColumnExpression, GroupGrid
 from whosin.release.scan import TableScan
 from whosin.release.table import Table
@@ -137,6 +137,38 @@ def noise_words(noisy: Sequence[NoisyTable]) -> str:
     return f"{count} measured, {spread_words(noisy)}"
 
 
+def workload_noise(
+    workload: Workload, share: Share, rows: int, goal: str
+) -> tuple[NoisyTable, ...]:
+    """What to measure for a workload, with the noise that a share buys."""
+    noise = "gaussian" if share.rho else "laplace"
+    spending = allocate_budget(workload, noise, share.relation, goal, rows)
+    return noisy_tables(spending, workload.sizes, share, rows)
+
+
+def half_widths(workload: Workload, noisy: Sequence[NoisyTable]) -> list[float]:
+    """What 95% of the numbers of each table are within, for the least exact of them: weighted sums
+    of Laplace noises have 95% within fewer standard errors than one noise has."""
+    measurements = [each.measurement for each in noisy]
+    variances = [each.noise.variance for each in noisy]
+    largest = cell_variances(workload, measurements, variances).tolist()
+    for number, each in sum_variances(workload, measurements, variances).items():
+        largest[number] = float(each.max())
+    reach = NORMAL_QUANTILE if noisy[0].noise.kind == "gaussian" else LAPLACE_QUANTILE
+    return [reach * math.sqrt(each) for each in largest]
+
+
+def allowed_half_width(within: object) -> float:
+    """The largest of `half_widths` for which whole noise is within a width: what is beyond it
+    begins at the next whole number, as if continuous noise were beyond half a step less. Noise of
+    few steps has tails of its own, and gets half a step less in any case."""
+    width = float(rational(within, "within"))
+    return min(width, math.floor(width) + 0.5) if width >= FEW_STEPS else width - 0.5
+
+
+FEW_STEPS = 5
+
+
 def plan_workload(
     table: Table,
     share: Share,
@@ -152,9 +184,8 @@ def plan_workload(
     Args:
         rows: how many rows of a privacy unit count.
     """
-    noise, word = ("gaussian", "rho") if share.rho else ("laplace", "epsilon")
-    spending = allocate_budget(workload, noise, share.relation, goal, rows)
-    noisy = noisy_tables(spending, workload.sizes, share, rows)
+    noisy = workload_noise(workload, share, rows, goal)
+    word = "rho" if share.rho else "epsilon"
     scan = TableScan(cells, tuple(each.measurement.attributes for each in noisy))
     costs = [float(each.cost(workload.sizes, share.relation, rows)) for each in noisy]
     measured = tuple(

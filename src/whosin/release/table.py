@@ -40,7 +40,7 @@ from whosin.release.column_expressions import (
     derive_column,
 )
 from whosin.release.conditions import unknown_column
-from whosin.release.domains import Dates, Domain, Parents, Range, Values, read_domain
+from whosin.release.domains import DROP, Dates, Domain, Parents, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
 from whosin.release.engines.base import collect_lazy, file_kind, is_database, list_files
 from whosin.release.engines.databases import Address, describe_table, read_address
@@ -245,6 +245,13 @@ class Table:
         """The same table, with other rows of the same columns."""
         result = copy(self)
         result.data = rows
+        return result
+
+    def close_domain(self, column: str) -> Table:
+        """The same table, where rows with an undeclared value of a column do not count."""
+        result = copy(self)
+        result.domains = {**self.domains, column: replace(self.domains[column], outside=DROP)}
+        result.kept, result.last_estimate = {}, None
         return result
 
     def keep(self, key: object, made: Any) -> Any:

@@ -97,6 +97,9 @@ def suggestion_words(suggestion: Suggestion) -> str:
     elif suggestion.change == "gaussian":
         needs = "" if suggestion.delta is None else f" and delta = {suggestion.delta:g} in [target]"
         change = f'noise = "gaussian" in [budget]{needs}'
+    elif suggestion.change == "closed":
+        column = suggestion.about[0]
+        change = f'declare {column} closed (outside = "drop": rows with another value do not count)'
     else:
         change = 'split = "optimal" in [budget]'
     now, before = (_format_error(each) for each in (suggestion.after, suggestion.before))
@@ -302,8 +305,14 @@ def measured_words(estimate: CostEstimate) -> str:
 def describe_release(title: str, release: Release) -> Document:
     """Answers with their errors and costs, then what they allow anyone to believe."""
     answers = (replace(describe_answer(each, release.request), level=2) for each in release)
-    apart = [make_section("", note(release.independence_note))] * bool(release.independence_note)
+    apart = _describe_independence(release)
     return Document(title, (*answers, *apart, *budget_state_card(release.budget_state)))
+
+
+def _describe_independence(release: Release) -> list[TextSection]:
+    """That answers of a release which contain each other do not add up, where there are such."""
+    said = release.independence_note
+    return [make_section("", note(said))] if said else []
 
 
 def describe_releases(title: str, releases: Sequence[Release]) -> Document:
@@ -314,6 +323,7 @@ def describe_releases(title: str, releases: Sequence[Release]) -> Document:
         for part in (
             make_section(f"Request {each.request}", level=2),
             *(describe_answer(answer, each.request) for answer in each),
+            *_describe_independence(each),
         )
     ]
     return Document(title, (*parts, *budget_state_card(releases[-1].budget_state)))
@@ -351,10 +361,7 @@ def describe_report(
             *summary,
             make_section("Answers", note(how), level=2, new_page=True),
             *(describe_answer(each, release.request, full=True) for each in release),
-            *(
-                [make_section("", note(release.independence_note))]
-                * bool(release.independence_note)
-            ),
+            *_describe_independence(release),
             make_section("What all answers together allow, and the ledger", level=2),
             *budget_state_card(release.budget_state),
             *([] if release.people is None else [describe_people(release.people)]),

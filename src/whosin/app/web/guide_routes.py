@@ -265,6 +265,7 @@ def open_answers(
         title=dataset,
         request=name,
         answers=[answer_data(each) for each in made],
+        independent=made.independence_note,
         budget_state=plain_json(made.budget_state.to_dict()),
         card=section_data(card),
     )

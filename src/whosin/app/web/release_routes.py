@@ -105,11 +105,13 @@ class EstimateView(BaseModel):
 
 
 class ReleaseResult(BaseModel):
-    """A release: its answers and what they all allow anyone to believe."""
+    """A release: its answers and what they all allow anyone to believe. `independent` says so where
+    answers contain each other and have noise of their own."""
 
     title: str
     request: str
     answers: list[dict[str, Any]]
+    independent: str
     budget_state: dict[str, Any]
     card: list[SectionData]
 
@@ -245,6 +247,7 @@ def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Rele
         title=scenario.title,
         request=body.request or made.request,
         answers=[answer_data(each) for each in made],
+        independent=made.independence_note,
         budget_state=plain_json(made.budget_state.to_dict()),
         card=section_data(shown),
     )

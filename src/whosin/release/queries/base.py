@@ -101,6 +101,8 @@ class Query(ABC):
     """What its values are: amounts, points of a column, or names."""
     of_things: ClassVar[bool] = False
     """Whether its numbers are of people or rows, which have no decimals."""
+    no_width: ClassVar[tuple[str, str]] = ("its noise is not chosen by its share", "leave it out")
+    """Why `within` cannot be asked of it, and what to do instead, where that is so."""
     name: str = ""
     where: str | None = None
     weight: object = 1
@@ -147,6 +149,16 @@ class Query(ABC):
     def takes_width(cls) -> bool:
         """Whether `within` can be asked of it."""
         return cls.plan_noise is not Query.plan_noise
+
+    def keeps_width(self, table: Table, noise: Any) -> bool | None:
+        """Whether 95% of the answers are within `within`, for the public number of people, spread
+        evenly over groups and range; None where that number is not public."""
+        if table.people is None:
+            return None
+        found = self.expected_error(table, noise, max(1, table.people // self.group_count(table)))
+        if found is None or found.within is None:
+            return False
+        return found.within <= rational(self.within, "within")
 
     def expected_error(self, table: Table, noise: Any, rows: int) -> ExpectedError | None:
         """How good an answer about a group of so many rows is, where that depends on them."""

@@ -306,6 +306,10 @@ class Top(Query):
 
     kind: ClassVar[str] = "top"
     selects: ClassVar[bool] = True
+    no_width: ClassVar[tuple[str, str]] = (
+        "it names groups, and has no number that could be off",
+        "ask for a count by the same columns with this width, and rank its groups",
+    )
     by: Sequence[str] | str
     k: int = 10
 

@@ -19,25 +19,22 @@ from whosin.release.contribution_bounds import (
     may_vary,
     outside_values,
 )
-from whosin.release.cost import (
-    LAPLACE_QUANTILE,
-    NORMAL_QUANTILE,
-    CostEstimate,
-    ExpectedError,
-    Share,
-)
+from whosin.release.cost import CostEstimate, ExpectedError, Share
 from whosin.release.engines.base import Progress
 from whosin.release.groups import RANGES, ColumnExpression, GroupGrid, column_form
 from whosin.release.marginal_workloads import (
     MarginalRequest,
     NoisyTable,
+    allowed_half_width,
     asked_tables,
+    half_widths,
     measure_counts,
     noise_words,
     plan_workload,
     table_costs,
     table_errors,
     tables_answer,
+    workload_noise,
 )
 from whosin.release.queries.base import Query
 from whosin.release.scan import TableScan
@@ -63,7 +60,8 @@ class Marginals(Query):
         weights: how much the error of each table counts, in the order of `sets`; with `columns`,
             for tables of one column, of two, and so on.
         goal: "mean" for the least mean squared error over the tables, "cells" for that over all
-            cells, so that large tables count more, "worst" for the least error of the worst table.
+            cells, so that large tables count more, "worst" for the least error of the worst table,
+            which is what `within` asks for: then 95% of the numbers of each table are within it.
         magnitudes: how large the cells of each table are thought to be, in the order of `weights`:
             errors then count relative to them. Say what is publicly known.
         ranges: for each column that is asked as ranges(column) its ranges, which may overlap:
@@ -90,7 +88,7 @@ class Marginals(Query):
         asked, rows = self.tables(table), self.rows_counted(table)
         workload = asked.workload
         noisy, scan, fields = plan_workload(
-            table, share, asked.cells, workload, rows, self.where, self.goal
+            table, share, asked.cells, workload, rows, self.where, self._goal
         )
         return CostEstimate(
             self,
@@ -101,6 +99,18 @@ class Marginals(Query):
             tables=tuple(table_errors(asked, noisy)),
             **fields,
         )
+
+    @property
+    def _goal(self) -> str:
+        return self.goal if self.within is None else "worst"
+
+    def plan_noise(self, table: Table, share: Share) -> list[NoisyTable]:
+        workload = self.workload(table)[1]
+        return list(workload_noise(workload, share, self.rows_counted(table), self._goal))
+
+    def keeps_width(self, table: Table, noise: Any) -> bool | None:
+        widths = half_widths(self.workload(table)[1], noise)
+        return max(widths) <= allowed_half_width(self.within)
 
     def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:
         noisy: tuple[NoisyTable, ...] = estimate.details["noisy"]
@@ -115,8 +125,8 @@ class Marginals(Query):
     def expected_errors(self, table: Table, estimate: CostEstimate) -> tuple[ExpectedError, ...]:
         errors = [float(each["standard_error"]) for each in estimate.tables]
         mean = math.sqrt(math.fsum(each**2 for each in errors) / len(errors))
-        reach = NORMAL_QUANTILE if estimate.share.rho else LAPLACE_QUANTILE
-        return (ExpectedError(None, mean * math.sqrt(2 / math.pi), max(errors) * reach),)
+        widths = half_widths(self.workload(table)[1], estimate.details["noisy"])
+        return (ExpectedError(None, mean * math.sqrt(2 / math.pi), max(widths)),)
 
     def contribution_policy(self, table: Table) -> ContributionPolicy:
         cells, rows = self.workload(table)[0], self.rows_counted(table)

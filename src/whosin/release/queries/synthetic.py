@@ -173,6 +173,10 @@ class Synthetic(Query):
         "choose": tuple(SELECTION_STRATEGIES),
     }
     writes_file: ClassVar[bool] = True
+    no_width: ClassVar[tuple[str, str]] = (
+        "it is rows, which have no number that could be off",
+        "ask for marginals of the same columns with this width",
+    )
     columns: Sequence[str]
     path: str
     method: str = "responses"

@@ -39,12 +39,15 @@ from whosin.release.groups import GroupGrid
 from whosin.release.marginal_workloads import (
     ANSWER_DIGITS,
     NoisyTable,
+    allowed_half_width,
     estimate_workload,
+    half_widths,
     measure_counts,
     measured_values,
     noise_words,
     plan_workload,
     table_costs,
+    workload_noise,
 )
 from whosin.release.queries.base import MAX_NAME_LENGTH, Query, plain_number
 from whosin.release.queries.counts import Count, Rows, planned_count
@@ -133,16 +136,35 @@ class JointMeasurement(Query):
         worths: dict[Attributes, float] = {}
         for attributes, worth in zip(axes, self.worths, strict=True):
             key = tuple(sorted(attributes))
-            worths[key] = worths.get(key, 0.0) + worth
+            before = worths.get(key, 0.0)
+            worths[key] = before + worth if self._goal == "mean" else max(before, worth)
         sizes = tuple(len(domain.labels) for domain in domains.values())
         workload = Workload(sizes, tuple(worths), tuple(worths.values()))
         return GroupGrid(tuple(names), tuple(domains.values())), workload, axes
+
+    @property
+    def _goal(self) -> str:
+        """Members with widths have the same error relative to them."""
+        return "mean" if self.members[0].within is None else "worst"
+
+    def plan_noise(self, table: Table, share: Share) -> list[NoisyTable]:
+        rows = self.bounds(table).max_rows_per_group
+        return list(workload_noise(self.workload(table)[1], share, rows, self._goal))
+
+    def keeps_width(self, table: Table, noise: Any) -> bool | None:
+        _, workload, axes = self.workload(table)
+        widths = half_widths(workload, noise)
+        return all(
+            widths[workload.sets.index(tuple(sorted(attributes)))]
+            <= allowed_half_width(member.within)
+            for member, attributes in zip(self.members, axes, strict=True)
+        )
 
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         cells, workload, _ = self.workload(table)
         rows = self.bounds(table).max_rows_per_group
         where = self.members[0].where
-        noisy, scan, fields = plan_workload(table, share, cells, workload, rows, where)
+        noisy, scan, fields = plan_workload(table, share, cells, workload, rows, where, self._goal)
         measurements = [each.measurement for each in noisy]
         spread = cell_variances(workload, measurements, [each.noise.variance for each in noisy])
         return CostEstimate(

@@ -107,6 +107,12 @@ function more(answer, chart) {
   return h("details", {}, h("summary", {}, words), chart ? table(answer) : null, statement);
 }
 
+// A card for each answer, and that those which contain each other do not add up, where there are such.
+const cards = (made, body) => [
+  ...made.answers.map((answer, index) => card(answer, index, body)),
+  ...(made.independent ? [h("p", { class: "note independent" }, made.independent)] : []),
+];
+
 export function answers(made, body) {
   const file = plainName(made.title);
   // Who answers for it may be said after the release.
@@ -125,7 +131,7 @@ export function answers(made, body) {
       h("button", { type: "button", onclick: () => keep(path, what(), name) }, label),
     ),
   );
-  $("answers").replaceChildren(...made.answers.map((answer, index) => card(answer, index, body)));
+  $("answers").replaceChildren(...cards(made, body));
   const [who, promise, ...rest] = made.card;
   $("release-promise").replaceChildren(...[...who.lines, ...promise.lines].flatMap((line) => [...linkNumbers(line), " "]));
   $("release-card").replaceChildren(...sections(rest).flat());
@@ -135,6 +141,6 @@ export function answers(made, body) {
 
 // The stored answers of a paid request, as the ledger opens them; nothing is spent.
 export const storedAnswers = (made) => [
-  h("div", { class: "answers" }, made.answers.map((answer, index) => card(answer, index, null))),
+  h("div", { class: "answers" }, cards(made, null)),
   h("div", { class: "card" }, sections(made.card).flat()),
 ];
