@@ -274,10 +274,12 @@ class SourceChanged(ScanFailed):
 class SourceUnreachable(SourceChanged):
     """A database that holds a table does not answer, or does not let us in; no row was read."""
 
-    def __init__(self, system: str) -> None:
+    def __init__(self, system: str, reason: str | None = None) -> None:
+        unknown = "does not answer, or does not let this user in"
+        known = f"cannot be used: {reason}"
         super().__init__(
-            f"the {system} database of the table does not answer, or does not let this user in: "
-            "see that it runs, and that host, user and password are right"
+            f"the {system} database of the table {unknown if reason is None else known}",
+            hint="see that it runs, and that host, database, user and password are right",
         )
 
 

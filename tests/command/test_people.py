@@ -91,7 +91,7 @@ def test_another_month_is_refused_until_somebody_says_whose_it_is(release, run, 
     assert code == 0 and same["answers"] == out["answers"] and "asked before" in err
     assert same["budget_state"]["debits"] == 2
     # The first month's rows are not those of the dataset any more.
-    assert release("january")[0] == 1
+    assert release("january", "--again")[0] == 1
 
 
 def test_a_dataset_that_is_not_there_is_not_continued(release, tmp_path):
@@ -257,3 +257,26 @@ def test_report_and_answer_say_what_the_months_allow_together(release, run, tmp_
     found = json.loads(run("ledger", "answers", tmp_path / "ledger.db", "others", "--json")[1])
     assert found["releases"][0]["together"] == out["together"]
     assert found["releases"][0]["when"] == out["when"]
+
+
+def test_an_earlier_month_asked_again_shows_its_answer_after_the_dataset_went_on(release, tmp_path):
+    _, first, _ = release("january")
+    _, second, _ = release("february", "--continues", "january")
+    for options in ((), ("--continues", "january")):
+        code, shown, err = release("january", *options)
+        assert code == 0 and "asked before" in err
+        assert (shown["request"], shown["answers"]) == (first["request"], first["answers"])
+        assert shown["budget_state"]["debits"] == 2
+    # It did not go back: the dataset is still about February, and another question of January's
+    # rows is refused until the curator says so.
+    code, shown, _ = release("february", "--continues", "january")
+    assert code == 0 and shown["answers"] == second["answers"]
+    text = (tmp_path / "january.toml").read_text()
+    (tmp_path / "january.toml").write_text(text.replace('"1/4"', '"1/8"'))
+    code, shown, _ = release("january")
+    assert code == 1 and shown is None
+    # Nor is a file that has changed since taken for the one that was asked.
+    (tmp_path / "january.toml").write_text(text)
+    (tmp_path / "january.csv").write_text("person,ward\na,x\nb,y\nc,x\ne,x\n")
+    code, shown, _ = release("january")
+    assert code == 1 and shown is None

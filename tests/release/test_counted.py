@@ -375,3 +375,13 @@ def test_a_report_says_what_was_asked_in_words(tmp_path) -> None:
     made = wi.Session(data, oracle.PLANS["add-remove"], tmp_path / "l.db").release(query, share=1)
     report = html.release_report("Tables", oracle.PLANS["add-remove"], made)
     assert "query marginals, weights 1 and 2 — ε" in report and "0..5" in report
+
+
+def test_the_curator_sees_which_values_are_misspelt() -> None:
+    rows = {"who": [1, 2, 3, 4], "sex": ["Male", "Male", "female", None]}
+    found = check_table(oracle.table(rows, {"sex": ["male", "female"]}))
+    named = [(each.what, each.rows) for each in found if each.what.startswith("sex: '")]
+    assert named == [
+        ("sex: 'Male', which is not declared", 2),
+        ("sex: 'male', which is declared", 0),
+    ]

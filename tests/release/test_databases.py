@@ -388,12 +388,18 @@ def test_a_database_that_does_not_answer(server: Any, place: str, tmp_path: Path
         with pytest.raises(SourceUnreachable) as caught:
             Table(source, "who")
         assert str(server.folder) not in str(caught.value)
+        assert "the server cannot be reached" in str(caught.value)
         with pytest.raises(SourceChanged, match="continues without paying again"):
             session.ask(Count())
         server.start()
         before = session.budget_state.spent
         assert abs(session.ask(Count()).value - 900) < 300
         assert session.budget_state.spent == before and session.budget_state.state == "open"
+
+
+def test_a_user_who_is_not_let_in_is_told_so(place: str) -> None:
+    with pytest.raises(SourceUnreachable, match="refused the user"):
+        Table(place.replace("whosin@", "nobody_here@") + "::rows", "who")
 
 
 def test_a_connection_that_is_cut_suspends_the_dataset(

@@ -143,3 +143,19 @@ def test_several_mistakes_come_back_from_another_process():
     first, second = refused.value.parts
     assert (first.field, second.path, second.hint) == ("one", "at.two", "right it")
     assert "two is wrong" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    "days", ["01.02.2024..31.12.2024", "1/2/24..12/31/24", "2024-01-01..31.12.2024"]
+)
+def test_a_day_in_another_format_is_told_how_days_are_written(folder, days):
+    low, _, high = days.partition("..")
+    for written in (f'"{days}"', f'{{ lower = "{low}", upper = "{high}" }}'):
+        wrong = GOOD.replace('age = "0..120"', f'age = "0..120"\ndate = {written}')
+        (one,) = mistakes(folder, wrong)
+        assert "a day such as 2024-01-31" in str(one) and one.path == "domains.date"
+
+
+def test_a_mean_of_a_text_column_without_a_domain_is_given_a_range_to_paste(folder):
+    (one,) = mistakes(folder, GOOD.replace('age = "0..120"\n', ""))
+    assert parse_toml(one.paste, "pasted") == {"age": "0..100"}

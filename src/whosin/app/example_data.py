@@ -10,6 +10,14 @@ from whosin.plain_files import create_file, write_file
 HOSPITAL_SCENARIO = """\
 title = "Hospital visits (generated data)"
 
+[about]                     # who answers for it; the report prints it
+controller = "A made-up hospital"
+contact = "privacy@hospital.example"
+population = "all patients of four wards"
+period = "2024"
+decided_by = "its data protection board"
+reasons = "One resident in twenty is a patient; a neighbour may guess. Nobody acts on 60%."
+
 [adversary]                 # who may be looking
 prior = "0.05..0.5"         # between 5% and 50% sure that someone is in; may know everyone else
 

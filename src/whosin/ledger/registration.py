@@ -156,6 +156,10 @@ class RegisteredTable:
         """A fingerprint that a debit may record: under the dataset's key, which no entry holds."""
         return _seal_fingerprints({kind: print_}, self.key)[kind]
 
+    def seal_table(self, registration: Registration) -> RegisteredTable:
+        """Another table as this dataset would keep it."""
+        return RegisteredTable.of(registration, self.key)
+
     def has_table(self, name: str, public: bool, source: Mapping[str, str]) -> bool:
         """Whether a further table of this name has these rows, as far as fingerprints tell."""
         known = self.registration.tables.get(name)

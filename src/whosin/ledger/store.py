@@ -179,6 +179,11 @@ SYSTEM_REASONS = {
 }
 
 
+def find_connection_reason(words: str) -> str | None:
+    """Why a connection failed, by the driver's words in lower case; None if they are others."""
+    return next((reason for sign, reason in CONNECTION_REASONS.items() if sign in words), None)
+
+
 def describe_failure(error: BaseException) -> str:
     """The reason of a failure of a driver or the system."""
     name = getattr(error, "sqlite_errorname", None)
@@ -193,10 +198,9 @@ def describe_failure(error: BaseException) -> str:
         return SYSTEM_REASONS[error.errno]
     if type(error).__name__ == "TimeoutError":
         return "too many threads are using it"
-    low = str(error).lower()
-    for sign, reason in CONNECTION_REASONS.items():
-        if state is None and name is None and sign in low:
-            return reason
+    lost = find_connection_reason(str(error).lower())
+    if state is None and name is None and lost is not None:
+        return lost
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return "".join(letter if letter.isprintable() else " " for letter in lines[0])[:200]
 

@@ -578,9 +578,13 @@ def date_code(day: date) -> int:
     return int(day_code(day.year, day.month, day.day))
 
 
+DAY_LIKE = r"\s*(\d{4}-|\d{1,4}([./-])\d{1,2}\2\d{1,4}\s*$)"
+"""What only a day looks like: 2024-…, 31.1.2024, 1/31/24. `read_day` says how to write it."""
+
+
 def is_day(data: object) -> bool:
-    """Whether something is meant as a day."""
-    return isinstance(data, date) or (isinstance(data, str) and bool(re.match(r"\d{4}-", data)))
+    """Whether something is meant as a day, however it is spelled."""
+    return isinstance(data, date) or (isinstance(data, str) and bool(re.match(DAY_LIKE, data)))
 
 
 def read_day(data: object, field: str) -> date:
@@ -605,7 +609,7 @@ def read_domain(column: str, data: object) -> Domain:
         return data
     if isinstance(data, str) and ".." in data:
         low, _, high = data.partition("..")
-        return Dates(low, high) if is_day(low) else Range(low, high)
+        return Dates(low, high) if is_day(low) or is_day(high) else Range(low, high)
     if isinstance(data, tuple) and len(data) == 2 and not any(isinstance(x, str) for x in data):
         return (Dates if is_day(data[0]) else Range)(data[0], data[1])
     if isinstance(data, list | tuple | range):
@@ -644,7 +648,7 @@ def _domain_from_keys(column: str, data: Mapping[Any, Any]) -> Domain:
         if key not in data:
             hint = "give values, or lower and upper"
             raise InvalidInput(f"the {field} has no {key!r}", field=field, value=key, hint=hint)
-    if is_day(data["lower"]):
+    if is_day(data["lower"]) or is_day(data["upper"]):
         if data.get("step") is not None:
             message = f"the {field} has dates, which take no step"
             raise InvalidInput(message, field=field, value=data["step"])

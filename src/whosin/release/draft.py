@@ -319,6 +319,9 @@ def _scenario_lines(
         yield "# domain tells: replace it by what is publicly known, or be sure that it is."
     yield from map(_domain_line, columns)
     yield ""
+    yield "[ledger]  # remembers what was spent, for everyone who names it"
+    yield toml_line("url", "ledger.db") + "       # or postgresql://host/database"
+    yield ""
     yield from _question_lines(columns)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import spell
+from whosin.errors import shorten, spell
 from whosin.exact import rational
 from whosin.extras import LazyModule
 from whosin.release.column_expressions import add_levels
@@ -88,7 +88,11 @@ def check_table(
             figures[what] = (coded[keys[mark]] == len(listed[mark].values)).sum()
         else:
             figures[what] = coded[names[what]].sum()
-    result = _find_figures(table, coded, figures)
+    result = [
+        each
+        for what, found in zip(marks, _find_figures(table, coded, figures), strict=True)
+        for each in (found, *_name_values(table, marks[what]))
+    ]
     return result[:1] + _inspect_privacy_units(table) + result[1:] + check_lines(table)
 
 
@@ -99,6 +103,22 @@ def _find_figures(table: Table, rows: Any, figures: Mapping[str, Any]) -> list[I
     return [
         InspectionFinding(what, int(row[name] or 0))
         for what, name in zip(figures, names, strict=True)
+    ]
+
+
+def _name_values(table: Table, column: object) -> list[InspectionFinding]:
+    """The undeclared values of a column and the declared ones that no row has: one of each is most
+    often a misspelling. Nothing for anything but the name of a column."""
+    if not isinstance(column, str):
+        return []
+    look = _look_at_values(table, column, table.domains[column], 0)  # type: ignore[arg-type]
+    unknown = [(value, rows) for value, rows in look.named if value is not None]
+    return [
+        InspectionFinding(f"{column}: {shorten(value)!r}, which is not declared", rows)
+        for value, rows in unknown
+    ] + [
+        InspectionFinding(f"{column}: {value!r}, which is declared", 0)
+        for value in look.empty[:MAX_NAMED_VALUES]
     ]
 
 

@@ -40,7 +40,7 @@ from whosin.release.engines import ENGINE_KINDS, DuckDB, Engine
 from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
 from whosin.release.queries import QUERIES, Count, Query, read_query
 from whosin.release.queries.base import scenario_keys
-from whosin.release.session import Session, Watch, name_request
+from whosin.release.session import Session, Watch, find_answered, name_request
 from whosin.release.table import Table, register_table
 from whosin.scenario_model import (
     ABOUT_UNSAID,
@@ -402,7 +402,7 @@ class Scenario:
         self, ledger: object = None, request: str | None = None, *, amend: bool = False
     ) -> bool:
         """Whether this request was paid before; by default this very batch, of the table as it is
-        registered now.
+        or was registered.
 
         Args:
             amend: whether the dataset may go on with another table, of which nothing was asked.
@@ -415,13 +415,15 @@ class Scenario:
             with Ledger(url, create=False) as opened:
                 if name not in opened.datasets():
                     return False
-                if request is None and amend:
-                    registered = opened.budget_state(name).registered
+                if request is None:
+                    registered, batch = opened.budget_state(name).registered, self.batch_data()
                     asked = register_table(self.open_table(), self.queries, rows=True)
                     if registered is None or registered.difference(asked) is not None:
-                        return False
-                if request is None:
-                    request = name_request(opened, name, self.plan, self.batch_data())
+                        if find_answered(opened, name, self.plan, batch, asked) is not None:
+                            return True
+                        if amend:
+                            return False
+                    request = name_request(opened, name, self.plan, batch)
                 return bool(opened.requests(name, f"{request}/"))
         except EmptyLedger:
             return False

@@ -21,6 +21,7 @@ from whosin.errors import BudgetRefused, InvalidInput, WhosinError, invalid_valu
 from whosin.ledger import BudgetState, Debit, Ledger, encoding, registry
 from whosin.ledger.budget import Budget, Cost, Spend
 from whosin.ledger.encoding import read_name
+from whosin.ledger.registration import Registration
 from whosin.ledger.registry import (
     add_note,
     describe_copy,
@@ -302,16 +303,17 @@ class Session:
                 hint="its curator opens one with whosin ledger create",
             )
         self.registration = register_table(self.table, queries, rows=amend or not known)
+        if (answered := self._find_answered(queries)) is not None:
+            self.request = answered
+            self._note(describe_repeat(answered))
+            return
         amend = amend and known and not self._is_registered()
         if known and not amend:
             self._name_request()
         if self._paid():
             if self._batch is not None:
                 self._check_registered()
-                self._note(
-                    f"this was asked before, as request {self.request}: these are its answers, and "
-                    "nothing more is spent"
-                )
+                self._note(describe_repeat(self.request))
             return
         if amend:
             self.ledger.amend(self.dataset, self.registration)
@@ -333,6 +335,10 @@ class Session:
             copies=copies,
         )
         self._name_request()
+        self._check_remaining(budget_state)
+
+    def _check_remaining(self, budget_state: BudgetState) -> None:
+        """Refuse a session where nothing is left; say how much it takes of what others left."""
         budget = Budget.of(self.plan)
         if not budget_state.spendable_units:
             registry.check_session(budget_state, self.plan, budget)
@@ -347,6 +353,15 @@ class Session:
         """Name the request after what is asked, where asking it again is not new."""
         if self._batch is not None:
             self.request = name_request(self.ledger, self.dataset, self.plan, self._batch)
+
+    def _find_answered(self, queries: Sequence[Query]) -> str | None:
+        """The request of this batch if it was answered before the dataset went on with another
+        table."""
+        known = self.dataset in self.ledger.datasets()
+        if self._batch is None or not self.curator or not known or self._is_registered():
+            return None
+        table = register_table(self.table, queries, rows=True)
+        return find_answered(self.ledger, self.dataset, self.plan, self._batch, table)
 
     def _is_registered(self) -> bool:
         """Whether the dataset is registered with this very table already."""
@@ -440,13 +455,51 @@ def _read_request(request: object) -> str:
     return unicodedata.normalize("NFC", request)
 
 
+def describe_repeat(request: str) -> str:
+    return (
+        f"this was asked before, as request {request}: these are its answers, and nothing more is "
+        "spent"
+    )
+
+
 def name_request(ledger: Ledger, dataset: str, plan: Plan, batch: Mapping[str, Any]) -> str:
-    """The name of a batch under a plan of the table that a dataset is registered with. It is made
-    of what the history shows anyway, so that it says nothing more of the rows."""
+    """The name of a batch under a plan of the table that a dataset is registered with."""
     registered = ledger.budget_state(dataset).registered
-    asked = {
-        "batch": dict(batch),
-        "plan": plan.to_dict(),
-        "table": None if registered is None else registered.entry(),
-    }
+    return _request_digest(plan, batch, None if registered is None else registered.entry())
+
+
+def find_answered(
+    ledger: Ledger,
+    dataset: str,
+    plan: Plan,
+    batch: Mapping[str, Any],
+    registration: Registration,
+) -> str | None:
+    """The request that has all answers to a batch under a plan, of this very table, which the
+    dataset was registered with before it went on with another one; None if there is none.
+
+    Args:
+        registration: the table's, with the fingerprints of its rows.
+    """
+    registered = ledger.budget_state(dataset).registered
+    if registered is None:
+        return None
+    asked = registered.seal_table(registration).entry()
+    for entry in reversed(ledger.history(dataset)):
+        before = entry.body.get("registration")
+        if entry.kind not in ("registered", "amended") or before is None:
+            continue
+        if {**before, "apart_from": None} != {**asked, "apart_from": None}:
+            continue
+        request = _request_digest(plan, batch, before)
+        paid = ledger.requests(dataset, f"{request}/")
+        if paid and not ledger.unanswered(dataset, f"{request}/"):
+            return request
+    return None
+
+
+def _request_digest(plan: Plan, batch: Mapping[str, Any], table: Mapping[str, Any] | None) -> str:
+    """The name of a batch under a plan of a table. It is made of what the history shows anyway, so
+    that it says nothing more of the rows."""
+    asked = {"batch": dict(batch), "plan": plan.to_dict(), "table": table}
     return encoding.digest_text(encoding.canonical_json(asked))[:32]

@@ -306,7 +306,7 @@ class Table:
 
     def range(self, column: object) -> Range:
         """The declared range of a numeric column."""
-        domain = self.domain(column)
+        domain = self.domain(column, numbers=True)
         if not isinstance(domain, Range):
             got = "dates" if isinstance(domain, Dates) else "a list of values"
             raise InvalidInput(
@@ -316,8 +316,8 @@ class Table:
             )
         return domain
 
-    def domain(self, column: object) -> Domain:
-        """The declared domain of a column."""
+    def domain(self, column: object, *, numbers: bool = False) -> Domain:
+        """The declared domain of a column; `numbers` if a question takes its values as such."""
         if isinstance(column, str) and column in self.domains:
             return self.domains[column]
         name = self.column(column)
@@ -328,7 +328,8 @@ class Table:
                 value=name,
                 hint="declare its values or its range in [domains]",
             )
-            example: object = "0..100" if self.type(name).is_numeric() else ["…", "…"]
+            numbers = numbers or self.type(name).is_numeric()
+            example: object = "0..100" if numbers else ["…", "…"]
             error.paste = f"{toml_line(name, example)}  # below [domains]"
             raise error
         return self.domains[name]

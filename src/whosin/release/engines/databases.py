@@ -31,6 +31,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from whosin.errors import InvalidInput, SourceChanged, SourceUnreachable, WhosinError
 from whosin.extras import require_extras
+from whosin.ledger.store import find_connection_reason
 from whosin.release.engines.base import (
     ADBC_PREFIX,
     require_unchanged,
@@ -432,16 +433,19 @@ def _connected(address: Address) -> Iterator[tuple[System, Any]]:
 @contextlib.contextmanager
 def _reach_database(address: Address) -> Iterator[None]:
     """Failures of the driver in this block are the database's; the driver's own words, which name
-    the host and whatever else it likes, are not even kept as the context of the error."""
-    failed = False
+    the host and whatever else it likes, are not even kept as the context of the error: of those of
+    a failed connection, the reason is."""
+    failed, reason = False, None
     try:
         yield
     except WhosinError:
         raise
-    except Exception:
+    except Exception as error:
         failed = True
+        if "failed to connect" in (words := str(error).lower()):
+            reason = find_connection_reason(words)
     if failed:
-        raise SourceUnreachable(address.system)
+        raise SourceUnreachable(address.system, reason)
 
 
 @contextlib.contextmanager
