@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -81,7 +82,7 @@ def attack(relation, score, numbers, samples, narrow=1, **more):
     )
 
     def draw(world: int) -> tuple[object, ...]:
-        answer = draw_answer(estimate, worlds[world])
+        answer: dict[str, Any] = draw_answer(estimate, worlds[world])
         numbers = [value // 128 for row in answer["noisy"] for value in row[:2]]
         return (*answer["places"][:1], answer["gap"], *numbers)
 

@@ -20,7 +20,8 @@ from whosin.gwas import labels, results
 from whosin.gwas.bed import Groups
 from whosin.gwas.labels import LabelDraw, LabelGroup, LabelledPeople, label_rates, plan_labels
 from whosin.gwas.people import Snps
-from whosin.gwas.release import Question, publish_study
+from whosin.gwas.question import Question
+from whosin.gwas.release import publish_study
 
 ANYONE = wi.families.Independent(0, "0.5")
 SURE = wi.Posterior("0.75")

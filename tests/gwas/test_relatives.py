@@ -13,8 +13,8 @@ import whosin as wi
 from refusals import refused
 from whosin import gwas
 from whosin.gwas import relatives
+from whosin.gwas.question import Question, estimate_study_cost
 from whosin.gwas.relatives import find_families, kinship_load, read_kinship
-from whosin.gwas.release import Question, estimate_study_cost
 
 LN3 = math.log(3)
 FAMILIES = {

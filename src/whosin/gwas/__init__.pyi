@@ -29,5 +29,7 @@ from .study import Study as Study
 from .study import count_bed as count_bed
 from .study import count_bed_spark as count_bed_spark
 from .study import read_study as read_study
+from .traits import TraitRange as TraitRange
+from .traits import read_trait_study as read_trait_study
 
 __all__: list[str]

@@ -241,9 +241,9 @@ def noisy_chi2_p(chi2: Array, noise: CubeNoise) -> Array:
 
 
 STUDY_RELATIONS = ("genotype", "label-swap")
-LINEAR_RELATIONS = ("stratum-swap", "label")
-"""Relations that only linear scores have: labels are exchanged inside a public stratum, or one
-label changes and the number of cases with it."""
+LINEAR_RELATIONS = ("stratum-swap", "label", "trait")
+"""Relations that only linear scores have: labels are exchanged inside a public stratum; one label
+changes and the number of cases with it; or one value of a quantitative trait does."""
 STATISTIC_NAMES = (
     *("allelic-chi2", "genotypic-chi2", "case-frequency", "allele-counts", "distance-score"),
 )

@@ -21,7 +21,7 @@ from whosin.errors import InvalidInput, spell
 from whosin.exact import Array
 from whosin.gwas.bed import MISSING_GENOTYPE, Bed, Groups, sibling_path
 from whosin.gwas.linear import Design, LinearTerms, stratum_terms
-from whosin.gwas.people import KeepList, PersonName, Snps, read_people
+from whosin.gwas.people import MISSING_WORDS, KeepList, PersonName, Snps, read_people
 from whosin.gwas.pgen import Pgen, pgen_siblings
 from whosin.gwas.study import (
     COUNT_TABLE_SUFFIXES,
@@ -33,7 +33,6 @@ from whosin.gwas.study import (
 )
 from whosin.validation import read_path
 
-MISSING_WORDS = frozenset({"na", "nan", "-9", "none", ".", ""})
 BLOCK_GENOTYPES = 1 << 23
 MAX_COVARIATE_DIVISOR = 10
 """At most one column for so many people: with more, fitted values are the genotypes."""
@@ -108,10 +107,9 @@ def stratify_study(
     names = [
         name for name, own in zip(read_people(people, phenotypes)[0], counted, strict=True) if own
     ]
-    strata = np.zeros(len(names), dtype=np.int64) if within is None else _read_strata(within, names)
-    numbers = np.zeros((len(names), 0)) if covar is None else _read_covariates(covar, names)
-    design = Design(groups.cases[counted], strata, span_columns(strata, numbers))
-    chosen = _match_snps(study.snps, snps)
+    design = read_design(groups.cases[counted], names, within, covar)
+    strata = design.strata
+    chosen = match_snps(study.snps, snps)
     tables = None
     if covar is None:
         tables = np.stack(
@@ -131,6 +129,15 @@ def stratify_study(
         places=chosen,
         people_places=places,
     )
+
+
+def read_design(
+    cases: Array, names: list[PersonName], within: str | Path | None, covar: str | Path | None
+) -> Design:
+    """The strata and covariates of named people, of whom some are cases."""
+    strata = np.zeros(len(names), dtype=np.int64) if within is None else _read_strata(within, names)
+    numbers = np.zeros((len(names), 0)) if covar is None else _read_covariates(covar, names)
+    return Design(cases, strata, span_columns(strata, numbers))
 
 
 def _stratum_groups(groups: Groups, members: Array) -> Groups:
@@ -156,7 +163,7 @@ def span_columns(strata: Array, numbers: Array) -> Array:
     return np.asarray(basis[:, sizes > 1e-9 * sizes.max()])
 
 
-def _match_snps(wanted: Snps, listed: Snps) -> Array:
+def match_snps(wanted: Snps, listed: Snps) -> Array:
     """Where the SNPs of a study are in its file: they come in the same order."""
     rows = enumerate(zip(*listed.columns(), strict=True))
     found = []

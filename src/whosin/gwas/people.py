@@ -5,9 +5,9 @@ have fewer people than the groups (missing genotypes), never more.
 
 Phenotypes come from PLINK's .fam file, or from a phenotype file. 2 is a case, 1 a control, 0, -9
 and words are missing, as in PLINK; people whose phenotype is missing are left out. Another number
-would be a quantitative trait, which is refused. PLINK also leaves out people of unknown sex unless
-it is told `--allow-no-sex`; here they count, unless `leave_out_no_sex` is set. Messages never quote
-a person.
+would be a quantitative trait, for which there is `gwas.traits`. PLINK also leaves out people of
+unknown sex unless it is told `--allow-no-sex`; here they count, unless `leave_out_no_sex` is set.
+Messages never quote a person.
 
 SNPs are public, in the order of the file; lists of people, of SNPs and of allele frequencies that
 choose among them (`StudyFilter`) must be public too.
@@ -153,11 +153,45 @@ def read_people(
         pairs = zip(words, rows, strict=True)
         words = [word if row[4] in ("1", "2") else "0" for word, row in pairs]
     groups = _read_phenotypes(_keep_people(names, words, keep), source)
+    return names, _describe_groups(groups, rows, fam)
+
+
+def _describe_groups(groups: Groups, rows: list[list[str]], fam: Path) -> Groups:
+    """Groups with the sexes and families of a .fam file."""
     counted = groups.cases | groups.controls
     sexes = [row[4] for row in rows]
     males = np.array([sex == "1" for sex in sexes]) if {"1", "2"} & set(sexes) else None
     related = find_families(rows, counted, fam.name)
-    return names, replace(groups, related=related, males=males)
+    return replace(groups, related=related, males=males)
+
+
+MISSING_WORDS = frozenset({"na", "nan", "-9", "none", ".", ""})
+
+
+def read_trait_people(
+    fam: Path, trait: Path, keep: KeepList = None
+) -> tuple[list[PersonName], list[str], Groups]:
+    """The names of the people of a .fam or .psam file, what a trait file says of each ("NA" of
+    people who are not in it, or not in the list `keep`), and who has a value: they are counted by
+    turns as cases and as controls, which means nothing."""
+    rows = _person_rows(fam)
+    names = [(row[0], row[1]) for row in rows]
+    _check_distinct(names, fam)
+    words = _find_people(names, _phenotype_file(trait), trait, "NA")
+    words = _keep_people(names, words, keep, "NA")
+    valued = np.array([not _is_missing(word) for word in words], dtype=bool)
+    turns = np.cumsum(valued) % 2 == 0
+    return names, words, _describe_groups(Groups(valued & turns, valued & ~turns), rows, fam)
+
+
+def _is_missing(word: str) -> bool:
+    """NA and the like, and -9 however it is written, as in PLINK."""
+    if word.lower() in MISSING_WORDS:
+        return True
+    try:
+        return float(word) == -9
+    except ValueError:
+        return False
 
 
 def _person_rows(path: Path) -> list[list[str]]:
@@ -188,33 +222,37 @@ def _person_rows(path: Path) -> list[list[str]]:
 PSAM_SEXES = {"1": "1", "M": "1", "2": "2", "F": "2"}
 
 
-def _find_people(names: list[PersonName], given: dict[PersonName, str], file: Path) -> list[str]:
-    """What a file says of people, "0" where it says nothing. Where it or the study has no families,
-    the individual name decides."""
+def _find_people(
+    names: list[PersonName], given: dict[PersonName, str], file: Path, missing: str = "0"
+) -> list[str]:
+    """What a file says of people, `missing` where it says nothing. Where it or the study has no
+    families, the individual name decides."""
     if all(family == "0" for family, _ in given) or all(family == "0" for family, _ in names):
         own = [name for _, name in names]
         if len(set(own)) == len(own):
             by_name = {name: word for (_, name), word in given.items()}
             if len(by_name) < len(given):
                 raise _repeated_name(file)
-            return [by_name.get(name, "0") for name in own]
-    return [given.get(name, "0") for name in names]
+            return [by_name.get(name, missing) for name in own]
+    return [given.get(name, missing) for name in names]
 
 
-def _keep_people(names: list[PersonName], words: list[str], keep: KeepList) -> list[str]:
+def _keep_people(
+    names: list[PersonName], words: list[str], keep: KeepList, missing: str = "0"
+) -> list[str]:
     """Phenotypes of the people in a list; the others' are missing."""
     if keep is None:
         return words
     if isinstance(keep, frozenset):
         pairs = zip(words, names, strict=True)
-        return [word if name in keep else "0" for word, name in pairs]
+        return [word if name in keep else missing for word, name in pairs]
     file = read_path(keep, "--keep")
     listed = _find_people(names, dict.fromkeys(read_person_list(file), "1"), file)
     if "1" not in listed:
         message = f"nobody in {file.name} is in the study"
         hint = "write family and individual name of one person a line, as in the .fam file"
         raise InvalidInput(message, field="--keep", value=file.name, hint=hint)
-    return [word if there == "1" else "0" for word, there in zip(words, listed, strict=True)]
+    return [word if there == "1" else missing for word, there in zip(words, listed, strict=True)]
 
 
 def read_person_list(path: Path) -> list[PersonName]:
@@ -306,7 +344,7 @@ def _read_status(word: str, source: str) -> int:
     if number in (0, -9) or number != number:
         return 0
     message = f"{source} has phenotypes other than 2 (case), 1 (control), 0 and -9 (missing)"
-    hint = "make cases and controls of a quantitative trait, by a threshold that is public"
+    hint = "give a quantitative trait with --trait and --trait-range"
     raise InvalidInput(message, field="phenotypes", hint=hint)
 
 

@@ -12,6 +12,7 @@ import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -36,11 +37,19 @@ from whosin.gwas.scores import (
     selection_scores,
 )
 from whosin.gwas.study import Study
+from whosin.gwas.traits import (
+    CHOICE_SHARE,
+    EFFECT_UNITS,
+    TRAIT_RELATIONS,
+    TraitRange,
+    TraitStudy,
+    effect_noise,
+)
 from whosin.ledger import Cost, Spend, encoding
 from whosin.noise.additive import MAX_CUBE_DIMENSIONS
 from whosin.validation import read_whole
 
-NUMBER_KINDS = ("counts", "chi2", "nothing")
+NUMBER_KINDS = ("counts", "chi2", "effects", "nothing")
 CHI2_STEP = Fraction(1, 100)
 """The grid on which χ² is published."""
 MIN_RELEASE_EPSILON = Fraction(1, 10**6)
@@ -59,9 +68,10 @@ class Question:
     Args:
         top: how many SNPs are chosen, or None where they are named.
         relation: between which studies the plan's ε is measured: "genotype", "label-swap", and for
-            linear scores "stratum-swap" or "label" (`gwas.linear`).
+            linear scores "stratum-swap" or "label" (`gwas.linear`), or "trait" (`gwas.traits`).
         score: choose by "distance" to the threshold, by "chi2", or by "linear" scores.
-        numbers: also publish allele "counts" (and what follows from them), "chi2", or "nothing".
+        numbers: also publish allele "counts" (and what follows from them), "chi2", or "nothing"; of
+            a quantitative trait "effects" or "nothing".
         threshold: the χ² that the distance is measured from; it serves to choose, not to call a
             SNP significant. None for the best one that is known.
         share: how much of ε goes to the choice where numbers are published, too; None for the best.
@@ -168,6 +178,8 @@ class StudyCostEstimate:
         lead_spread: as `selection_spread`, for choosing the best SNP of each chosen locus.
         related: the families of the study, if it has any.
         charge: what is paid where relatives are protected, too; the sum of `epsilons` otherwise.
+        trait: the range of a quantitative trait (all people are then `cases`), and
+            `trait_deviation` its public standard deviation.
     """
 
     question: Question
@@ -183,6 +195,8 @@ class StudyCostEstimate:
     lead_spread: Fraction = Fraction(0)
     related: Families | None = None
     charge: Fraction | None = None
+    trait: TraitRange | None = None
+    trait_deviation: float | None = None
 
     @property
     def settings(self) -> StudySettings:
@@ -263,6 +277,9 @@ class StudyCostEstimate:
         }
         if asked.relation == "label":
             what |= {"cases": None, "controls": None, "people": self.cases + self.controls}
+        if self.trait is not None:
+            about = [str(self.trait.low), str(self.trait.high), str(self.trait.deviation)]
+            what |= {"cases": None, "controls": None, "people": self.cases, "trait": about}
         paid = sum(self.epsilons) if self.charge is None else self.charge
         return Spend(what, {self.plan.relation: Cost.pure(paid)})
 
@@ -298,6 +315,7 @@ def _estimate_noise(plan: Plan, question: Question, study: Study) -> StudyCostEs
     check_instance(question, Question, "question", "a Question")
     check_instance(study, Study, "study", "a Study, such as read_study(…) returns")
     _check_plan(plan, question.relation)
+    _check_trait(question, study)
     if question.relation == "stratum-swap" and not isinstance(study, StratifiedStudy):
         message = "labels are exchanged inside strata, and the study has none"
         hint = "give them with --within"
@@ -313,7 +331,10 @@ def _estimate_noise(plan: Plan, question: Question, study: Study) -> StudyCostEs
     total = Fraction(encoding.budget_units(plan.epsilon, field), encoding.EPSILON_UNITS)
     if total < MIN_RELEASE_EPSILON:
         raise invalid_value(field, f"at least {spell(MIN_RELEASE_EPSILON)}", plan.epsilon)
-    settled = settle_question(question, PublicStudy(*sizes, len(study.snps)), float(total))
+    if isinstance(study, TraitStudy):
+        settled = _settle_trait(question)
+    else:
+        settled = settle_question(question, PublicStudy(*sizes, len(study.snps)), float(total))
     threshold = read_threshold(settled.threshold, sum(sizes))
     parts = split_epsilon(settled, total)
     change = score_sensitivity(question.score, *sizes, question.relation)
@@ -335,7 +356,43 @@ def _estimate_noise(plan: Plan, question: Question, study: Study) -> StudyCostEs
         epsilons=parts,
         threshold=threshold,
         lead_spread=spreads[1],
+        **_describe_trait(question, study),
     )
+
+
+def _describe_trait(question: Question, study: Study) -> dict[str, Any]:
+    if not isinstance(study, TraitStudy):
+        return {}
+    return {"trait": study.trait, "trait_deviation": study.deviation(question.relation)}
+
+
+def _check_trait(question: Question, study: Study) -> None:
+    """What is asked of a quantitative trait is not asked of cases and controls, and conversely."""
+    if not isinstance(study, TraitStudy):
+        for field, value in (("relation", question.relation), ("numbers", question.numbers)):
+            if value in ("trait", "effects"):
+                message = f"{value} goes with a quantitative trait, and the study has cases"
+                hint = "give the trait with --trait and --trait-range"
+                raise InvalidInput(message, field=field, value=value, hint=hint)
+        return
+    if question.relation not in TRAIT_RELATIONS:
+        raise UnknownName("relation", question.relation, TRAIT_RELATIONS)
+    if question.numbers not in ("effects", "nothing"):
+        raise UnknownName("numbers", question.numbers, ("effects", "nothing"))
+    if question.top and question.score != "linear":
+        message = "SNPs are chosen by linear scores where the trait is quantitative"
+        raise InvalidInput(message, field="score", value=question.score, hint="choose linear")
+    if question.none_of_them:
+        message = "none_of_them goes with cases and controls, and the trait is quantitative"
+        raise InvalidInput(message, field="none_of_them", value=True, hint="leave it out")
+
+
+def _settle_trait(question: Question) -> Question:
+    """The question with a threshold, which counts where the trait's deviation is public, and a
+    share; the forecast knows cases and controls alone."""
+    threshold = SELECTION_THRESHOLD if question.threshold is None else question.threshold
+    share = CHOICE_SHARE if question.share is None else question.share
+    return replace(question, threshold=threshold, share=share)
 
 
 def _check_plan(plan: Plan, relation: str) -> None:
@@ -416,6 +473,9 @@ def _number_noise(
     them moves the copies among cases or those among controls, so each side has all of ε."""
     if question.numbers == "nothing":
         return None, Fraction(1)
+    if question.numbers == "effects":
+        made = effect_noise(question.size, question.relation, epsilon)
+        return made, Fraction(1, EFFECT_UNITS)
     if question.size > MAX_CUBE_DIMENSIONS:
         most = f"at most {spell(MAX_CUBE_DIMENSIONS)} SNPs with numbers"
         raise invalid_value("top" if question.top else "named SNPs", most, question.size)

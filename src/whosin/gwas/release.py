@@ -47,6 +47,7 @@ from whosin.gwas.question import (
 )
 from whosin.gwas.scores import imputed_chi2, score_step, selection_scores
 from whosin.gwas.study import Study
+from whosin.gwas.traits import Effects, TraitStudy, estimate_effects
 from whosin.ledger import Ledger, Spend
 from whosin.ledger.encoding import read_name
 from whosin.ledger.registration import PEOPLE_KIND, Registration
@@ -60,6 +61,7 @@ SHOWN_DIGEST_LETTERS = 16
 def study_registration(study: Study, relation: str) -> Registration:
     """What a budget for a study is bound to: all of its SNPs, whichever of them are asked for."""
     strata = study.strata_digest() if isinstance(study, StratifiedStudy) else ""
+    phenotype, people = phenotype_fingerprint(study), study.cases + study.controls
     study = study.origin or study
     names = _digest_counts(study, study.counts[:, :0])[:SHOWN_DIGEST_LETTERS]
     listed = f"{len(study.snps)} of digest {names}"
@@ -69,9 +71,9 @@ def study_registration(study: Study, relation: str) -> Registration:
         source = {"rows": pooled, PEOPLE_KIND: pooled}
     else:
         fixed = {"cases": str(study.cases), "controls": str(study.controls), "SNPs": listed}
-        source = {"rows": phenotype_fingerprint(study), PEOPLE_KIND: pooled}
-    if relation == "label":  # the number of cases is as secret as the labels
-        fixed = {"people": str(study.cases + study.controls), "SNPs": listed}
+        source = {"rows": phenotype, PEOPLE_KIND: pooled}
+    if relation in ("label", "trait"):  # nobody is a case, or their number is secret
+        fixed = {"people": str(people), "SNPs": listed}
     if relation == "stratum-swap":
         fixed["strata"] = strata
     domains = {name: {"values": [value]} for name, value in fixed.items()}
@@ -79,7 +81,13 @@ def study_registration(study: Study, relation: str) -> Registration:
 
 
 def phenotype_fingerprint(study: Study) -> str:
+    """Names who is a case, or the values of a quantitative trait, whatever range they are clamped
+    to."""
+    values = f" trait {study.digest}" if isinstance(study, TraitStudy) else ""
     study = study.origin or study
+    if values:  # the file's cases and controls mean nothing
+        pooled = study.counts[:, :3] + study.counts[:, 3:]
+        return f"{study.cases + study.controls} {_digest_counts(study, pooled)}{values}"
     return f"{study.cases} {study.controls} {_digest_counts(study, study.counts)}"
 
 
@@ -136,6 +144,7 @@ class StudyRelease:
         loci: the names of the chosen loci, if loci were asked for; without numbers no SNP is named.
         factors: how many times larger the sampling variance of copies is, by the share of males.
         all_snps: every SNP of the study, public, for drawing.
+        public: what is public about effects of a quantitative trait (`TraitStudy.effect_numbers`).
         dataset: the study's name in the ledger.
         notes: what people should be told about the budget, in sentences.
     """
@@ -151,6 +160,19 @@ class StudyRelease:
     gap: float | None = None
     loci: tuple[str, ...] | None = None
     factors: Array | float = 1.0
+    public: dict[str, list[float]] | None = None
+
+    def effects(self) -> Effects:
+        """Effects of a quantitative trait that follow from released numbers."""
+        estimate = self.estimate
+        noise, deviation = estimate.published_noise, estimate.trait_deviation
+        if self.public is None or noise is None or deviation is None:
+            message = "this release has no effects of a quantitative trait"
+            raise InvalidInput(
+                message, field="numbers", value=estimate.question.numbers, hint="ask for effects"
+            )
+        about = self.public, estimate.cases, deviation, noise, self.factors
+        return estimate_effects(self.numbers, *about)
 
     def association(self) -> Association:
         """Frequencies, p-values and odds ratios that follow from released counts."""
@@ -236,7 +258,7 @@ def publish_study(
     ahead = None if gap is None else gap * float(score_step(question.score))
     loci = None if answer["loci"] is None else tuple(answer["loci"])
     factors = np.array(answer["factors"], dtype=float)
-    about = name, key, tuple(notes), ahead, loci, factors
+    about = name, key, tuple(notes), ahead, loci, factors, answer.get("public")
     return StudyRelease(estimate, chosen, places, numbers, study.snps, *about)
 
 
@@ -253,10 +275,15 @@ def draw_answer(
     else:
         chosen, gap, loci = _choose_loci(estimate, study, estimate.question.loci)
     factors = study.variance_factors()[chosen]
+    if isinstance(study, TraitStudy):
+        noisy, public = _noisy_effects(estimate, study, chosen)
+    else:
+        noisy, public = _noisy_numbers(estimate, study.counts[chosen], factors), None
     return {
         "places": chosen.tolist(),
         "snps": study.snps.take(chosen).columns(),
-        "noisy": _noisy_numbers(estimate, study.counts[chosen], factors),
+        "noisy": noisy,
+        "public": public,
         "gap": gap,
         "loci": loci,
         "factors": factors.tolist(),
@@ -348,12 +375,12 @@ def _open_budget(
 
 
 def _is_further_phenotype(ledger: Ledger, name: str, registration: Registration) -> bool:
-    """Whether the people are known by other phenotypes alone: under label swaps each phenotype is a
-    secret of its own, and has its own budget."""
+    """Whether the people are known by other phenotypes alone: under label swaps, and where a trait
+    is secret, each phenotype is a secret of its own, and has its own budget."""
     rows = replace(registration, source={"rows": registration.source["rows"]})
     same = ledger.copies(name, registration)
     accounts = [name, *same]
-    swaps = all(account.endswith(":label-swap") for account in accounts)
+    swaps = all(account.endswith((":label-swap", ":trait")) for account in accounts)
     return bool(same) and swaps and not ledger.copies(name, rows)
 
 
@@ -438,6 +465,18 @@ def _named_snps(question: Question, study: Study) -> Array:
             message = f"the study has no SNP {name!r} among its {spell(len(indices))}"
             raise InvalidInput(message, field="SNP", value=name)
     return np.array([indices[name] for name in question.named], dtype=np.int64)
+
+
+def _noisy_effects(
+    estimate: StudyCostEstimate, study: TraitStudy, chosen: Array
+) -> tuple[list[list[int]], dict[str, list[float]] | None]:
+    """The effects of the chosen SNPs, in steps, with exact noise, and what is public of them."""
+    made = estimate.number_noise
+    if made is None or not len(chosen):
+        return [], None
+    values, public = study.effect_numbers(chosen, estimate.question.relation)
+    drawn = made.draw().reshape(-1)[: values.size].reshape(values.shape)
+    return [list(map(int, row)) for row in values + drawn], public
 
 
 def _noisy_numbers(estimate: StudyCostEstimate, table: Array, factors: Array) -> list[list[int]]:

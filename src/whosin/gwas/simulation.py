@@ -206,6 +206,8 @@ class Experiment:
         read_whole(self.seed, "seed", 0)
         for name in ("gammas", "tops", "people", "relations"):
             check_sequence(getattr(self, name), name)
+        for people in self.people:
+            read_whole(people, "people", 20)
         if len(self.cases) != len(self.controls):
             message = "cases and controls are the sizes of the same studies: name as many of each"
             raise InvalidInput(message, field="cases", value=tuple(self.cases))
@@ -215,8 +217,6 @@ class Experiment:
             StudySettings(relation, 1.0, 1, self.score, self.threshold, self.numbers, self.share)
         for top in self.tops:
             read_whole(top, "top", 1, self.snps)
-        for people in self.people:
-            read_whole(people, "people", 20)
 
     def sizes(self) -> list[tuple[int, int]]:
         """Cases and controls of each study."""

@@ -128,6 +128,16 @@ def open_genotypes(
     return *open_pgen(path, groups.people), groups
 
 
+def open_snps(path: str | Path, people: int) -> tuple[Bed | Pgen, Snps]:
+    """Genotypes of so many people and their SNPs, whatever the phenotype."""
+    refuse_other_formats(path)
+    if is_pgen(path):
+        require_extras("pgen")
+        return open_pgen(path, people)
+    snps = read_bim(sibling_path(path, ".bim"))
+    return open_bed(path, people, len(snps)), snps
+
+
 @dataclass(frozen=True, eq=False)
 class GenotypeView:
     """Genotypes of single people at some SNPs of a file; `names` are those SNPs."""
@@ -392,7 +402,20 @@ def read_study(
             raise InvalidInput(message, field="phenotype file", hint="give a phenotype file")
         snps, counts, groups, left_out = count_vcf(path, phenotypes, chosen.keep)
         return _filter_snps(_make_study(snps, counts, groups, left_out), chosen)
-    genotypes, snps, groups = open_genotypes(path, phenotypes, leave_out_no_sex, chosen.keep)
+    opened = open_genotypes(path, phenotypes, leave_out_no_sex, chosen.keep)
+    return count_study(*opened, chosen, processes=processes, progress=progress)
+
+
+def count_study(
+    genotypes: Bed | Pgen,
+    snps: Snps,
+    groups: Groups,
+    chosen: StudyFilter,
+    *,
+    processes: int | None = None,
+    progress: Progress | None = None,
+) -> Study:
+    """Count the SNPs of an open file, and keep those that are chosen."""
     counts = count_everybody(genotypes, groups, processes=processes, progress=progress)
     (on_x,) = np.nonzero(snps.x_linked(chosen.split_par))
     left_out = len(genotypes.alleles) - len(snps) if isinstance(genotypes, Pgen) else 0

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -57,12 +57,17 @@ def release_rows(release: StudyRelease) -> list[Row]:
 
 def _estimate_columns(release: StudyRelease) -> list[tuple[str, Array]]:
     noise = release.estimate.published_noise
-    if noise is None:
+    if noise is None or not len(release.snps):
         return []
     if release.estimate.question.numbers == "chi2":
         chi2 = release.numbers[:, 0]
         within = np.full(len(chi2), noise.continuous_quantile(0.95))
         return [("CHISQ", chi2), ("P", noisy_chi2_p(chi2, noise)), ("CHISQ_NOISE95", within)]
+    if release.estimate.trait is not None:
+        found = release.effects()
+        names = ("F", "BETA", "SE", "L95", "U95", "P", "BETA_NOISE95")
+        columns = (getattr(found, each.name) for each in fields(found))
+        return list(zip(names, columns, strict=True))
     result = release.association()
     low, high = result.interval
     return [
@@ -349,6 +354,7 @@ SCORE_NAMES = {
 RELATION_NAMES = {
     "stratum-swap": "a case and a control of the same stratum exchange labels (who is a case?)",
     "label": "one participant's label changes (is this one a case?)",
+    "trait": "one participant has another value of the trait (what is someone's value?)",
     "label-swap": "a case and a control exchange labels (who is a case?)",
     "genotype": "one participant has another genotype (what is someone's genotype?)",
 }
@@ -360,6 +366,9 @@ PRINTED_COLUMNS = (
     "SNP",
     "BP",
     "A1",
+    "F",
+    "BETA",
+    "SE",
     "F_A",
     "F_U",
     "CHISQ",
@@ -384,6 +393,8 @@ def estimate_card(estimate: StudyCostEstimate) -> list[TextSection]:
 def _published_lines(estimate: StudyCostEstimate) -> list[str]:
     asked = estimate.question
     score = SCORE_NAMES[asked.score].format(float(estimate.threshold))
+    if estimate.trait is not None and not _has_threshold(estimate):
+        score = "a linear statistic"
     chosen, numbers = (float(part) for part in estimate.epsilons)
     noise = estimate.published_noise
     within = 0.0 if noise is None else noise.continuous_quantile(0.95)
@@ -418,7 +429,15 @@ def _published_lines(estimate: StudyCostEstimate) -> list[str]:
             f"{whose} χ² with noise of scale {estimate.scale:.4g} (ε = {numbers:.4f}): 95% are "
             f"within ±{format_figures(within, 4, 'up')}."
         )
+    elif asked.numbers == "effects":
+        lines.append(
+            f"{whose} {'effect' if asked.size == 1 else 'effects'} with noise of scale "
+            f"{estimate.scale:.4g} (ε = {numbers:.4f}), in units of what one person can move one "
+            "by. BETA, its interval and P follow, noise included."
+        )
     lines.append(f"Neighbouring studies: {RELATION_NAMES[asked.relation]}.")
+    if estimate.trait is not None:
+        return [*lines, *_trait_lines(estimate)]
     if asked.relation == "genotype":
         doubled = 2 * estimate.plan.epsilon
         ratio = math.exp(doubled) if doubled < 700 else math.inf
@@ -435,6 +454,37 @@ def _published_lines(estimate: StudyCostEstimate) -> list[str]:
     return lines
 
 
+def _has_threshold(estimate: StudyCostEstimate) -> bool:
+    """Whether a trait's scores are distances: its deviation is public, and so are genomes."""
+    trait = estimate.trait
+    known = trait is not None and trait.deviation is not None
+    return known and estimate.question.relation == "trait"
+
+
+def _trait_lines(estimate: StudyCostEstimate) -> list[str]:
+    """What happens to the values of a trait, what is public, and whose secrets are not kept."""
+    trait, asked = estimate.trait, estimate.question
+    assert trait is not None and estimate.trait_deviation is not None
+    ends = f"{float(trait.low):g} to {float(trait.high):g}"
+    deviation = format_figures(estimate.trait_deviation, 4, "up")
+    if trait.deviation is not None:
+        why = "which was given as public"
+    elif asked.relation == "trait":
+        why = "half of the range, the most that it can be; --trait-sd gives a public one"
+    else:
+        why = "of values that are known"
+    known = "Genotypes" if asked.relation == "trait" else "Values of the trait"
+    counted = "one copy" if asked.relation == "genotype" else "their fitted value"
+    lines = [
+        f"Values are clamped to {ends}; intervals do not cover the bias from clamping.",
+        f"Standard errors take the trait's standard deviation as {deviation}: {why}.",
+        f"{known} are not protected by it: they are taken as known.",
+        f"Missing genotypes count as {counted}. Which SNPs were looked at, and who has a value of "
+        "the trait, are public.",
+    ]
+    return lines if asked.numbers == "effects" else [*lines[:1], *lines[2:]]
+
+
 def _candidate_words(estimate: StudyCostEstimate) -> str:
     asked = estimate.question
     among = f"{estimate.candidates:,} {'SNPs' if asked.loci is None else 'loci'}"
@@ -443,7 +493,7 @@ def _candidate_words(estimate: StudyCostEstimate) -> str:
 
 
 def _group_words(estimate: StudyCostEstimate) -> str:
-    if estimate.question.relation == "label":
+    if estimate.question.relation == "label" or estimate.trait is not None:
         return f"{estimate.cases + estimate.controls:,} people"
     return f"{estimate.cases:,} cases and {estimate.controls:,} controls"
 

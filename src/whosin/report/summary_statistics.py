@@ -60,6 +60,9 @@ def is_ssf(path: Path) -> bool:
 
 def check_ssf(path: Path, numbers: str) -> None:
     """Refuse, before anything is spent, a file that could not be written."""
+    if numbers == "effects":
+        message = f"{path.name} is written for cases and controls, not for a quantitative trait"
+        raise InvalidInput(message, field="--save", value=path.name, hint="save a .tsv file")
     if numbers != "counts":
         message = f"{path.name} needs effect sizes, which follow from counts alone"
         raise InvalidInput(message, field="--save", value=path.name, hint="add --numbers counts")

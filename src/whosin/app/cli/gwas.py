@@ -35,6 +35,7 @@ from whosin.extras import require_extras
 from whosin.plain_files import check_output, check_writable, require_new_file
 
 if TYPE_CHECKING:
+    from whosin.gwas import Study, StudyFilter
     from whosin.gwas.question import StudyCostEstimate
     from whosin.gwas.release import StudyRelease
 
@@ -49,7 +50,7 @@ Relation = Annotated[
     str,
     typer.Option(
         help="label-swap (hides who is a case) or genotype (hides anyone's genotype); with linear "
-        "scores also stratum-swap or label."
+        "scores also stratum-swap or label; with --trait, trait (hides anyone's value) or genotype."
     ),
 ]
 Keep = Annotated[
@@ -241,8 +242,9 @@ def release(
         str | None, typer.Option(help="Or their names, rs12,rs34, not taken from the data.")
     ] = None,
     score: Annotated[
-        str, typer.Option(help="Choose by distance (of χ² from a threshold), chi2 or linear.")
-    ] = "distance",
+        str | None,
+        typer.Option(help="Choose by distance (of χ² from a threshold), chi2 or linear."),
+    ] = None,
     within: Annotated[
         Path | None, typer.Option(help="Linear scores within these strata: FID, IID, stratum.")
     ] = None,
@@ -263,14 +265,27 @@ def release(
         str | None, typer.Option(help="How much of ε the choice gets; by default the best share.")
     ] = None,
     numbers: Annotated[
-        str, typer.Option(help="Publish counts (and what follows), chi2, or nothing.")
-    ] = "counts",
+        str | None,
+        typer.Option(
+            help="Publish counts (and what follows), chi2, or nothing; effects of a trait."
+        ),
+    ] = None,
     threshold: Annotated[
         str | None,
         typer.Option(help="The χ² that the distance is measured from; by default the best."),
     ] = None,
     significance: Annotated[str | None, typer.Option(help="Or the p-value of that χ².")] = None,
     phenotypes: Phenotypes = None,
+    trait: Annotated[
+        Path | None,
+        typer.Option(help="A quantitative trait instead of cases: a file with FID, IID and value."),
+    ] = None,
+    trait_range: Annotated[
+        str | None, typer.Option(help="The public range that values are clamped to: 140..210.")
+    ] = None,
+    trait_sd: Annotated[
+        str | None, typer.Option(help="A public standard deviation; by default half the range.")
+    ] = None,
     ledger: LedgerPlace = None,
     dataset: Annotated[
         str | None, typer.Option(help="The study's name in the ledger; by default its file's.")
@@ -308,18 +323,18 @@ def release(
     json: Json = False,
 ) -> None:
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
-    from whosin.gwas import StudyFilter, read_study
+    from whosin.gwas import StudyFilter
     from whosin.gwas.association import LINEAR_RELATIONS, STUDY_RELATIONS
     from whosin.gwas.bed import study_prefix
-    from whosin.gwas.covariates import stratify_study
     from whosin.gwas.loci import read_loci, window_loci
     from whosin.gwas.question import Question, estimate_study_cost
     from whosin.gwas.release import publish_study
-    from whosin.gwas.study import keep_first, replace_relatives
     from whosin.ledger import Ledger
     from whosin.report import gwas
 
     files = save or []
+    score = score or ("distance" if trait is None else "linear")
+    numbers = numbers or ("counts" if trait is None else "effects")
     _check_release_files(files, numbers, dry_run)
     if continues is not None:
         refuse_options({"--dataset": dataset}, "--continues")
@@ -341,14 +356,15 @@ def release(
         refuse_options({"--within": within, "--covar": covar}, f"--score {score}")
     if clump_kb is not None:
         refuse_options({"--loci": loci}, "--clump-kb")
-    given = phenotypes, kinship, keep
-    kept = keep_first(study, *given) if families == "first" else keep
-    filters = StudyFilter(kept, extract, maf, read_freq, split_par)
-    with show_progress("counting") as tell:
-        result = read_study(study, phenotypes, progress=tell, filters=filters)
-    result = replace_relatives(result, study, phenotypes, kinship, kept)
-    if within is not None or covar is not None:
-        result = stratify_study(result, study, phenotypes, kept, within, covar)
+    filters = StudyFilter(keep, extract, maf, read_freq, split_par)
+    first = families == "first"
+    if trait is None:
+        refuse_options({"--trait-range": trait_range, "--trait-sd": trait_sd}, "cases and controls")
+        result = _read_cases(study, phenotypes, filters, kinship, first, (within, covar))
+    else:
+        others = {"--phenotypes": phenotypes, "--kinship": kinship, "--families": first or None}
+        refuse_options(others, "--trait")
+        result = _read_trait(study, trait, (trait_range, trait_sd), filters, (within, covar))
     if clump_kb is not None:
         asked = replace(asked, loci=window_loci(result.snps, clump_kb))
     elif loci is not None:
@@ -370,6 +386,53 @@ def release(
         print_warning(note)
     _write_release_files(made, files)
     print_result(json, _estimate_data(estimate, made), gwas.describe_study_release, made)
+
+
+def _read_cases(
+    study: Path,
+    phenotypes: Path | None,
+    filters: StudyFilter,
+    kinship: Path | None,
+    first: bool,
+    public: tuple[Path | None, Path | None],
+) -> Study:
+    """A study of cases and controls with its relatives, strata and covariates; of relatives perhaps
+    the first alone."""
+    from whosin.gwas import read_study
+    from whosin.gwas.covariates import stratify_study
+    from whosin.gwas.study import keep_first, replace_relatives
+
+    kept = keep_first(study, phenotypes, kinship, filters.keep) if first else filters.keep
+    with show_progress("counting") as tell:
+        chosen = replace(filters, keep=kept)
+        result = read_study(study, phenotypes, progress=tell, filters=chosen)
+    result = replace_relatives(result, study, phenotypes, kinship, kept)
+    if public != (None, None):
+        return stratify_study(result, study, phenotypes, kept, *public)
+    return result
+
+
+def _read_trait(
+    study: Path,
+    trait: Path,
+    about: tuple[str | None, str | None],
+    filters: StudyFilter,
+    public: tuple[Path | None, Path | None],
+) -> Study:
+    """A study of a quantitative trait, by its range and deviation as they were written."""
+    from whosin.gwas.traits import TraitRange, read_trait_study
+
+    ends, deviation = about
+    if ends is None:
+        message = "a quantitative trait needs a public range, to which its values are clamped"
+        hint = "add --trait-range, such as 140..210, by what is known without these people"
+        raise InvalidInput(message, field="--trait-range", hint=hint)
+    known = TraitRange.parse(ends, deviation)
+    within, covar = public
+    with show_progress("counting") as tell:
+        return read_trait_study(
+            study, trait, known, filters=filters, within=within, covar=covar, progress=tell
+        )
 
 
 def _check_release_files(files: list[Path], numbers: str, dry_run: bool) -> None:
@@ -406,7 +469,7 @@ def _print_estimate(json: bool, estimate: StudyCostEstimate) -> None:
     from whosin.report import gwas, study_forecasts
 
     data, sections = _estimate_data(estimate), []
-    if estimate.question.top is not None:
+    if estimate.question.top is not None and estimate.trait is None:
         pairs = compare_settings(estimate.public_study, estimate.settings)
         data["forecast"] = [
             study_forecasts.forecast_data(made) | {"best": study_forecasts.forecast_data(best)}
@@ -436,6 +499,7 @@ def _estimate_data(
 ) -> dict[str, object]:
     from whosin.report.gwas import release_rows
 
+    hidden = estimate.question.relation == "label" or estimate.trait is not None
     asked = ("top", "named", "relation", "score", "numbers")
     data: dict[str, object] = {
         **{key: getattr(estimate.question, key) for key in asked},
@@ -445,8 +509,8 @@ def _estimate_data(
         "epsilon_numbers": estimate.epsilons[1],
         "selection_scale": estimate.selection_scale,
         "noise_scale": estimate.scale,
-        "cases": None if estimate.question.relation == "label" else estimate.cases,
-        "controls": None if estimate.question.relation == "label" else estimate.controls,
+        "cases": None if hidden else estimate.cases,
+        "controls": None if hidden else estimate.controls,
         "people": estimate.cases + estimate.controls,
         "snps_in_study": estimate.snps,
         "candidates": estimate.candidates,
