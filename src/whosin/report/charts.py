@@ -10,7 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from whosin.exact import format_figures
+from whosin.exact import Array, format_figures
 from whosin.extras import require_extras
 from whosin.plain_files import check_writable, write_file
 from whosin.references import THEOREMS
@@ -341,3 +341,37 @@ def _draw_line(
     if both:
         tail = {"x": x + (x2 - x) * inset, "y": y + (y2 - y) * inset}
         heads.append({**tail, "kind": kind, "angle": angle + 180})
+
+
+PLOT_CELLS = (700, 260)
+
+
+def size_axis(field: str, title: str, sizes: set[int]) -> Any:
+    """A logarithmic axis with a mark for each size."""
+    import altair
+
+    return altair.X(
+        f"{field}:Q",
+        title=title,
+        scale=altair.Scale(type="log", nice=False, padding=10),
+        axis=altair.Axis(values=sorted(sizes), format="~s"),
+    )
+
+
+def share_axis(field: str, title: str) -> Any:
+    import altair
+
+    whole = altair.Scale(domain=[0, 1])
+    return altair.Y(f"{field}:Q", title=title, axis=altair.Axis(format="%"), scale=whole)
+
+
+def thin_points(positions: Array, height: Array) -> Array:
+    """One point a cell of the picture."""
+    import numpy as np
+
+    if len(positions) <= 5_000:
+        return np.arange(len(positions))
+    columns = positions / max(positions.max(), 1) * PLOT_CELLS[0]
+    rows = height / max(height.max(), 1e-9) * PLOT_CELLS[1]
+    cells = columns.astype(np.int64) * (PLOT_CELLS[1] + 1) + rows.astype(np.int64)
+    return np.sort(np.unique(cells, return_index=True)[1])

@@ -22,7 +22,16 @@ from whosin.gwas.release import StudyRelease
 from whosin.gwas.study import PUBLIC_COLUMNS, TABLE_BLOCK_SNPS
 from whosin.plain_files import create_file, write_file
 from whosin.report.card import plan_card
-from whosin.report.charts import CHART_COLOURS, LEGEND_OPTIONS, colour_scale, rows_chart
+from whosin.report.charts import (
+    CHART_COLOURS,
+    LEGEND_OPTIONS,
+    PLOT_CELLS,
+    colour_scale,
+    rows_chart,
+    share_axis,
+    size_axis,
+    thin_points,
+)
 from whosin.report.document import (
     Chart,
     Document,
@@ -132,7 +141,6 @@ def _shorten_cell(value: str | int | float, digits: int) -> str:
 
 
 GENOME_WIDE = 5e-8
-PLOT_CELLS = (700, 260)
 TEST_NAMES = {
     "homer": "Homer's statistic",
     "likelihood-ratio": "likelihood ratio",
@@ -158,7 +166,7 @@ def manhattan_plot(
         [starts[c] + at for c, at in zip(snps.chromosome, snps.position.tolist(), strict=True)]
     )
     height = -np.log10(np.maximum(np.nan_to_num(p, nan=1.0), 1e-300))
-    kept = _thin_points(positions, height)
+    kept = thin_points(positions, height)
     order = {name: number for number, name in enumerate(starts)}
     rows = [
         {
@@ -262,25 +270,6 @@ def _released_p(release: StudyRelease) -> tuple[Array, str]:
     return p, "Released associations"
 
 
-def size_axis(field: str, title: str, sizes: set[int]) -> Any:
-    """A logarithmic axis with a mark for each size."""
-    import altair
-
-    return altair.X(
-        f"{field}:Q",
-        title=title,
-        scale=altair.Scale(type="log", nice=False, padding=10),
-        axis=altair.Axis(values=sorted(sizes), format="~s"),
-    )
-
-
-def share_axis(field: str, title: str) -> Any:
-    import altair
-
-    whole = altair.Scale(domain=[0, 1])
-    return altair.Y(f"{field}:Q", title=title, axis=altair.Axis(format="%"), scale=whole)
-
-
 def attack_chart(points: Sequence[AttackPoint], limit: float, title: str) -> Any:
     """Power over the number of SNPs: exact frequencies, released ones, and the promised limit."""
     import altair
@@ -336,16 +325,6 @@ def _chromosome_offsets(snps: Snps) -> tuple[dict[str, int], dict[str, int]]:
     return starts, ends
 
 
-def _thin_points(positions: Array, height: Array) -> Array:
-    """One point a cell of the picture."""
-    if len(positions) <= 5_000:
-        return np.arange(len(positions))
-    columns = positions / max(positions.max(), 1) * PLOT_CELLS[0]
-    rows = height / max(height.max(), 1e-9) * PLOT_CELLS[1]
-    cells = columns.astype(np.int64) * (PLOT_CELLS[1] + 1) + rows.astype(np.int64)
-    return np.sort(np.unique(cells, return_index=True)[1])
-
-
 SCORE_NAMES = {
     "distance": "the distance of χ² from {:g}",
     "chi2": "the allelic χ²",
@@ -360,23 +339,7 @@ RELATION_NAMES = {
 }
 TEXT_COLUMNS = {"LOCUS", "SNP", "A1", "A2", "frequencies", "test", "protects"}
 """Columns of words; the others are numbers."""
-PRINTED_COLUMNS = (
-    "LOCUS",
-    "CHR",
-    "SNP",
-    "BP",
-    "A1",
-    "F",
-    "BETA",
-    "SE",
-    "F_A",
-    "F_U",
-    "CHISQ",
-    "P",
-    "OR",
-    "L95",
-    "U95",
-)
+PRINTED_COLUMNS = tuple("LOCUS CHR SNP BP A1 F BETA SE F_A F_U CHISQ P OR L95 U95".split())
 
 
 def estimate_card(estimate: StudyCostEstimate) -> list[TextSection]:
@@ -579,7 +542,7 @@ def quantile_chart(study: Study) -> Any:
     observed = -np.log10(np.maximum(np.sort(p[np.isfinite(p)]), 1e-300))
     ranks = np.arange(1, len(observed) + 1)
     expected = -np.log10((ranks - 0.5) / max(len(observed), 1))
-    kept = _thin_points(expected, observed)
+    kept = thin_points(expected, observed)
     low, high = (
         -np.log10(betaincinv(ranks[kept], len(observed) + 1 - ranks[kept], share))
         for share in (0.975, 0.025)

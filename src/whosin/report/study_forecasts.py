@@ -19,7 +19,7 @@ from whosin.gwas.forecast import (
 )
 from whosin.gwas.prospects import Hope, PublicStudy
 from whosin.gwas.simulation import Experiment, Outcome
-from whosin.report.charts import CHART_COLOURS, colour_scale
+from whosin.report.charts import CHART_COLOURS, colour_scale, share_axis, size_axis
 from whosin.report.document import (
     Document,
     TextSection,
@@ -28,7 +28,7 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.gwas import RELATION_NAMES, SCORE_NAMES, share_axis, size_axis
+from whosin.report.gwas import RELATION_NAMES, SCORE_NAMES
 
 FORECAST_CAVEAT = (
     "This knows public facts alone and takes SNPs as independent. Linked SNPs come back as clumps: "
