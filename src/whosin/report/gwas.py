@@ -339,7 +339,10 @@ RELATION_NAMES = {
 }
 TEXT_COLUMNS = {"LOCUS", "SNP", "A1", "A2", "frequencies", "test", "protects"}
 """Columns of words; the others are numbers."""
-PRINTED_COLUMNS = tuple("LOCUS CHR SNP BP A1 F BETA SE F_A F_U CHISQ P OR L95 U95".split())
+PRINTED_COLUMNS = (
+    *("LOCUS", "CHR", "SNP", "BP", "A1", "F", "BETA", "SE"),
+    *("F_A", "F_U", "CHISQ", "P", "OR", "L95", "U95"),
+)
 
 
 def estimate_card(estimate: StudyCostEstimate) -> list[TextSection]:
