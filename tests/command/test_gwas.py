@@ -324,6 +324,8 @@ def test_advice_compares_relations(shown):
     assert first["smallest"]["cases"] < 500 and first["smallest"]["chance"] >= 0.94
     text = shown(f"{FORECAST} --odds-ratio 1.8 --advise --relation label-swap")
     assert "label-swap" in text and "Which relation" not in text
+    fixed = shown(f"{FORECAST} --odds-ratio 1.8 --advise --relation genotype --top 3 --json")
+    assert fixed["settings"]["top"] == 3 == fixed["smallest"]["settings"]["top"]
 
 
 @pytest.mark.parametrize(
@@ -334,7 +336,7 @@ def test_advice_compares_relations(shown):
         ("--relation genotype --odds-ratio 2 --chi2 9", "--odds-ratio"),
         ("--relation genotype --odds-ratio 2 --frequency 0.1,0.2", "--frequency"),
         ("--relation genotype --odds-ratio 2 --frequencies no.frq", "no.frq"),
-        ("--odds-ratio 2 --advise --top 3", "--top"),
+        ("--odds-ratio 2 --advise --share 0.5", "--share"),
         ("--relation label --odds-ratio 2", "linear"),
         ("--relation genotype --odds-ratio 2 --share 1.5", "share"),
     ],

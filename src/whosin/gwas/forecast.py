@@ -336,6 +336,7 @@ def advise_study(
     epsilons: Mapping[str, float],
     numbers: str = "counts",
     *,
+    top: int | None = None,
     sizes: bool = True,
 ) -> Advice:
     """Pick top, score, threshold and share, and compare relations: what gives back most of the
@@ -344,6 +345,7 @@ def advise_study(
     Args:
         epsilons: the relations that come into question, with what may be spent under each.
         numbers: what else is to be published; nothing where one label changes.
+        top: how many SNPs are chosen, where that is decided already.
         sizes: also look for the smallest study.
     """
     check_instance(study, PublicStudy, "study", "a PublicStudy")
@@ -353,15 +355,18 @@ def advise_study(
     found = []
     for relation, epsilon in epsilons.items():
         about = ("linear", "nothing") if relation == ONE_LABEL else ("distance", numbers)
-        start = StudySettings(relation, float(epsilon), len(listed), about[0], SELECTION_THRESHOLD,
+        many = len(listed) if top is None else top
+        start = StudySettings(relation, float(epsilon), many, about[0], SELECTION_THRESHOLD,
                               about[1], USUAL_SHARE)  # fmt: skip
-        best = _improve(study, start, listed)
+        best = _improve(study, start, listed, top)
         found.append((best, _smallest_study(best, listed) if sizes else None))
     found.sort(key=lambda pair: (pair[0].settings.numbers != numbers, -pair[0].information))
     return Advice(*map(tuple, zip(*found, strict=True)))
 
 
-def _improve(study: PublicStudy, start: StudySettings, hopes: Sequence[Hope]) -> Forecast:
+def _improve(
+    study: PublicStudy, start: StudySettings, hopes: Sequence[Hope], top: int | None
+) -> Forecast:
     """The best settings near these: one after the other, thresholds, scores, tops, shares."""
     nodes = _search_nodes(hopes)
 
@@ -385,10 +390,11 @@ def _improve(study: PublicStudy, start: StudySettings, hopes: Sequence[Hope]) ->
         if most.information > CLEAR_GAIN * usual.information:
             best = most.settings
     count = len(hopes)
-    tops = [top for top in sorted({max(1, count // 2), count, count + 1}) if top <= study.snps]
+    tops = sorted({max(1, count // 2), count, count + 1}) if top is None else [top]
+    tops = [each for each in tops if each <= study.snps]
     if start.numbers == "nothing":
         return forecast_study(study, choose(best, "top", tops), hopes)
-    tried = [each for top in tops for each in vary(replace(best, top=top), "share", FEW_SHARES)]
+    tried = [each for many in tops for each in vary(replace(best, top=many), "share", FEW_SHARES)]
     best = max(tried, key=lambda each: each.information).settings
     best = choose_threshold(_surest(vary(best, "share", SHARE_STEPS)).settings)
     return forecast_study(study, best, hopes)

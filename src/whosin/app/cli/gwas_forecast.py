@@ -63,7 +63,10 @@ def forecast(
         typer.Option(help="genotype, label-swap or label; with --advise by default all three."),
     ] = None,
     top: Annotated[
-        int | None, typer.Option(help="How many SNPs are chosen; by default one for each hope.")
+        int | None,
+        typer.Option(
+            help="How many SNPs are chosen; by default one for each hope, with --advise the best."
+        ),
     ] = None,
     numbers: Annotated[str, typer.Option(help="counts, chi2 or nothing.")] = "counts",
     score: Annotated[str, typer.Option(help="What SNPs are chosen by.")] = "distance",
@@ -87,10 +90,10 @@ def forecast(
     hopes = _read_hopes(odds_ratio, chi2, frequency)
     study = _public_study(cases, controls, snps, frequencies, effective_snps)
     if advise:
-        _refuse_settings({"--top": top, "--threshold": threshold, "--share": share})
+        _refuse_settings({"--threshold": threshold, "--share": share})
         relations = (*STUDY_RELATIONS, ONE_LABEL) if relation is None else (relation,)
         epsilons = {each: plan_study(target, adversary, each).epsilon for each in relations}
-        advice = advise_study(study, hopes, epsilons, numbers)
+        advice = advise_study(study, hopes, epsilons, numbers, top=top)
         print_result(json, words.advice_data(advice), words.describe_advice, advice)
         return
     if relation is None:
