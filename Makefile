@@ -6,7 +6,7 @@ SHOWN := .venv/.package
 STAMP := .venv/.installed
 # Of tests: one more than a small machine has cores, since some wait for servers; each takes twenty
 # seconds of its own to collect and to import the engines.
-PROCESSES ?= 3
+PROCESSES ?= 4
 # Hundreds of tests start the command: each would compile it anew.
 unexport PYTHONDONTWRITEBYTECODE
 # mkdocs-material announces its successor on each run.

@@ -155,7 +155,8 @@ def test_decomposed_letters(server, folder):
     }
     price = post(server, "/api/estimate", body)
     assert price.status_code == 200, price.text
-    made = post(server, "/api/release", {"scenario": body, "request": "decomposed"})
+    asked = {"scenario": body, "request": "decomposed", "preflight": False}
+    made = post(server, "/api/release", asked)
     assert made.status_code == 200, made.text
     upload = server.post("/api/files", params={"name": f"{decomposed('ö')}.csv"}, content=b"a\n1\n")
     assert upload.json()["name"] == "ö.csv"

@@ -174,8 +174,8 @@ def test_another_release_between_any_two_statements(hospital, monkeypatch, count
             seen.append(1)
             if len(seen) == place + 1:
                 with monkeypatch.context() as within:
-                    usual = store.postgres_engine
-                    within.setattr(store, "postgres_engine", lambda url, _: usual(url, 0.05))
+                    usual = store.connect_server
+                    within.setattr(store, "connect_server", lambda to, _: usual(to, 0.05))
                     others.append(outcome(settings, body, "other"))
 
         with monkeypatch.context() as patch:
