@@ -278,7 +278,7 @@ def test_many_tables_at_once(server) -> None:
     assert {"columns", "order", "sets"} <= set(kind["keys"]) and kind["extra"][0] == "order"
     takes = {each["key"]: each["takes"] for each in kind["more"]}
     wanted = {"sets": "sets", "weights": "numbers", "goal": "text", "magnitudes": "numbers"}
-    assert takes == wanted | {"ranges": "ranges"}
+    assert takes == wanted | {"ranges": "ranges", "within": "number"}
     query = {"kind": "marginals", "columns": ["ward", "age"], "order": 2}
     asked = SCENARIO | {"queries": [query]}
     (estimate,) = server.post("/api/estimate", json=asked).json()["estimates"]
