@@ -33,8 +33,8 @@ def run(capsys):
 def write_scenario(folder, **about: str):
     path = write_hospital(folder, patients=60)
     lines = "".join(f"{key} = {json.dumps(value)}\n" for key, value in about.items())
-    head, bracket, rest = path.read_text().partition("[adversary]")
-    path.write_text(f"{head}[about]\n{lines}\n{bracket}{rest}")
+    head, _, rest = path.read_text().partition("[about]")
+    path.write_text(f"{head}[about]\n{lines}\n[adversary]{rest.partition('[adversary]')[2]}")
     return path
 
 
@@ -113,7 +113,7 @@ def test_what_is_missing_is_named_and_nothing_is_written(run, tmp_path, key):
 
 
 def test_all_that_is_missing_is_named_at_once(run, tmp_path):
-    code, _, err = run("evidence", write_hospital(tmp_path, patients=60))
+    code, _, err = run("evidence", write_scenario(tmp_path))
     assert code == 2 and all(key in err for key in evidence.PACK_KEYS)
 
 
@@ -128,10 +128,8 @@ def test_a_folder_with_files_is_not_written_to(run, scenario, tmp_path):
 
 @pytest.mark.parametrize("line", ['controller = ""', "controller = 3", 'controler = "x"'])
 def test_about_is_checked(run, tmp_path, line):
-    path = write_hospital(tmp_path, patients=60)
-    path.write_text(
-        f"[about]\n{line}\n{path.read_text().partition('title')[2].partition(chr(10))[2]}"
-    )
+    path = write_scenario(tmp_path)
+    path.write_text(path.read_text().replace("[about]\n", f"[about]\n{line}\n"))
     code, out, err = run("release", path, "--dry-run")
     assert (code, out) == (2, "") and "about" in err and "controller" in err
 
