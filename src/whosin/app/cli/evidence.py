@@ -27,8 +27,8 @@ def evidence(
     rests on, and who answers for it. No row is read, nothing is spent. It is not legal advice.
 
     A pack has evidence.json with its JSON schema, the same as a page, and registry.yaml, an entry
-    for the OpenDP deployments registry. [about] must say controller, contact, period, decided_by
-    and reasons.
+    for the OpenDP deployments registry. The scenario's about section must say controller, contact,
+    period, decided_by and reasons.
     """
     from whosin.release.scenario import load_scenario
     from whosin.report import evidence as packs
