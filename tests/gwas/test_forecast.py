@@ -195,7 +195,7 @@ class Releases:
 
 
 SMALL = [(PublicStudy(150, 150, 200), (2.0, 2.5)), (PublicStudy(80, 240, 120), (2.2, 3.0))]
-LARGE = [(REAL_STUDY, (1.7, 2.0)), (PublicStudy(300, 900, 5_000), (1.8, 2.0))]
+LARGE = [(REAL_STUDY, (1.55, 1.8)), (PublicStudy(300, 900, 5_000), (1.6, 1.8))]
 SETTINGS = [
     ("genotype", LN3, 1, "distance", 2),
     ("genotype", 3.0, 3, "distance", 15),
