@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
 from itertools import pairwise
 from pathlib import Path
@@ -14,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import whosin as wi
+from environments import require_program
 from refusals import refused
 from spark_session import shared_spark
 from whosin import gwas
@@ -152,9 +151,7 @@ def agrees(rows: list[tuple[str, ...]], counts: np.ndarray) -> bool:
 
 @pytest.mark.parametrize(("people", "no_sex"), [(60, False), (203, False), (120, True)])
 def test_plink_counts_the_same(tmp_path, people, no_sex):
-    if shutil.which("plink1.9") is None:
-        assert not os.environ.get("CI"), "CI needs plink1.9"
-        pytest.skip("plink1.9 is not installed")
+    require_program("plink1.9")
     rng = np.random.default_rng(people)
     frequencies = rng.uniform(0, 1, (80, 1))
     copies = rng.binomial(2, frequencies, (80, people)).astype(np.int8)
@@ -274,9 +271,7 @@ def test_everybody_who_was_genotyped_is_counted(tmp_path):
 def test_na_is_where_plink_writes_it(tmp_path):
     """Nothing varies, nobody is known in a group or at all, an allele is absent: all that PLINK
     prints, word for word or number for number."""
-    if shutil.which("plink1.9") is None:
-        assert not os.environ.get("CI"), "CI needs plink1.9"
-        pytest.skip("plink1.9 is not installed")
+    require_program("plink1.9")
     rng = np.random.default_rng(2)
     rows = [[0] * 8, [2] * 8, [-1] * 8, [-1] * 4 + [0, 1, 1, 2], [0, 1, 1, 2] + [-1] * 4]
     rows += [[1] + [0] * 7, [0] * 7 + [1], [2] * 4 + [0] * 4, [-1] * 4 + [0] * 4, [1] + [2] * 7]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import random
 import shutil
 import subprocess
@@ -17,6 +16,7 @@ import pytest
 
 import whosin as wi
 from amounts import cases
+from environments import require_program
 from isolation_tasks import crash
 from refusals import refused
 from whosin import binary_readers, gwas
@@ -27,12 +27,6 @@ from whosin.report import gwas as report_gwas
 from whosin.report import summary_statistics
 
 PEOPLE = 60
-
-
-def needs(program: str) -> None:
-    if shutil.which(program) is None:
-        assert not os.environ.get("CI"), f"CI needs {program}"
-        pytest.skip(f"{program} is not installed")
 
 
 def run(*command: object) -> None:
@@ -70,7 +64,7 @@ def random_copies(snps: int, people: int = PEOPLE, seed: int = 0) -> np.ndarray:
 def both(tmp_path):
     """A study as .bed and, by plink2, as .pgen under another name."""
     pytest.importorskip("pgenlib", reason="the extra 'pgen' is not installed")
-    needs("plink2")
+    require_program("plink2")
     chromosomes = ["1"] * 20 + ["22"] * 10 + ["X"] * 15 + ["Y"] * 3 + ["MT"] * 2
     write_study(tmp_path / "s", random_copies(50), chromosomes)
     run("plink2", "--bfile", tmp_path / "s", "--make-pgen", "--out", tmp_path / "two")
@@ -111,7 +105,7 @@ def test_plain_records_are_counted_like_others(tmp_path, people, monkeypatch):
     """Records of two bits a person are counted from the file, compressed ones by pgenlib; each way
     gives the same, and a damaged index leaves all to pgenlib."""
     pytest.importorskip("pgenlib", reason="the extra 'pgen' is not installed")
-    needs("plink2")
+    require_program("plink2")
     copies = np.random.default_rng(people).integers(-1, 3, (90, people)).astype(np.int8)
     copies[40:60] = 0
     copies[40:60, :3] = 1  # rare: a list of the people who have it
@@ -153,7 +147,7 @@ MANY_ALLELES = """##fileformat=VCFv4.2
 def test_multiallelic_and_phased_variants(tmp_path):
     """Several alternate alleles are left out, and phase is none of our business."""
     pytest.importorskip("pgenlib", reason="the extra 'pgen' is not installed")
-    needs("plink2")
+    require_program("plink2")
     (tmp_path / "s.vcf").write_text(MANY_ALLELES)
     (tmp_path / "labels").write_text("#IID\tsick\na\t2\nb\t2\nc\t1\nd\t1\ne\t1\n")
     run("plink2", "--vcf", tmp_path / "s.vcf", "--out", tmp_path / "s", "--make-pgen")
@@ -286,7 +280,7 @@ LISTS = {
 
 @pytest.mark.parametrize("form", LISTS)
 def test_people_are_kept_as_plink_keeps_them(tmp_path, form):
-    needs("plink1.9")
+    require_program("plink1.9")
     copies = random_copies(30)
     status = write_study(tmp_path / "s", copies, ["3"] * 30)
     (tmp_path / "list").write_text(LISTS[form])
@@ -325,7 +319,7 @@ def assert_same_table(ours: Path, plinks: Path) -> None:
 @pytest.mark.parametrize("sexless", [False, True])
 def test_x_is_counted_as_plink_counts_it(tmp_path, sexless):
     """Males have one allele, heterozygous males none, pseudo-autosomal SNPs are diploid."""
-    needs("plink1.9")
+    require_program("plink1.9")
     chromosomes = ["1"] * 5 + ["23"] * 60 + ["25"] * 15
     copies = random_copies(80, seed=4)
     write_study(tmp_path / "s", copies, chromosomes, seed=4)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import math
-import shutil
 import subprocess
 from fractions import Fraction
 
@@ -12,6 +11,7 @@ import numpy as np
 import pytest
 
 import whosin as wi
+from environments import require_program
 from refusals import refused
 from whosin import gwas
 from whosin.gwas.attack import GenotypePanel, attack_tables
@@ -120,9 +120,9 @@ def plink(program, path, *words):
     subprocess.run(command, check=True, capture_output=True)
 
 
-@pytest.mark.skipif(shutil.which("plink2") is None, reason="plink2 is not installed")
 def test_huge_epsilon_gives_the_results_of_true_labels(tmp_path):
     """plink2 reads the file, in either coding, and at ε = 30 nothing is corrected."""
+    require_program("plink2")
     path = gwas.Simulation(300, 300, 60, 3, odds_ratio=2).write(tmp_path / "s")
     people = LabelledPeople.read(path)
     plan = plan_labels(wi.Epsilon(30), wi.families.Independent())
@@ -144,8 +144,8 @@ def test_huge_epsilon_gives_the_results_of_true_labels(tmp_path):
         assert np.allclose(found.error, wanted.error, rtol=1e-4)
 
 
-@pytest.mark.skipif(shutil.which("plink1.9") is None, reason="plink1.9 is not installed")
 def test_plink_tables_at_huge_epsilon(tmp_path):
+    require_program("plink1.9")
     path = gwas.Simulation(300, 300, 60, 3, odds_ratio=2).write(tmp_path / "s")
     people = LabelledPeople.read(path)
     plan = plan_labels(wi.Epsilon(30), wi.families.Independent())

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
-import shutil
 import subprocess
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,6 +13,7 @@ import pytest
 
 import whosin as wi
 from command import answer
+from environments import require_program
 from refusals import refused
 from whosin import gwas
 from whosin.errors import BudgetRefused, WhosinError
@@ -191,9 +190,7 @@ def ask(study, relation, folder):
 def test_effects_are_those_of_plink(heights, tmp_path, covar):
     """With next to no noise: BETA and SE of `plink1.9 --linear`, where a trait is secret; where
     genotypes are, Hardy–Weinberg proportions are an estimate, and missing genotypes one copy."""
-    if shutil.which("plink1.9") is None:
-        assert not os.environ.get("CI"), "CI needs plink1.9"
-        pytest.skip("plink1.9 is not installed")
+    require_program("plink1.9")
     extra = ["--covar", str(tmp_path / "covar.txt"), "hide-covar"] if covar else []
     hide = extra.pop() if extra else None
     command = ["plink1.9", "--bfile", str(heights), "--pheno", str(tmp_path / "height.txt")]

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -15,8 +16,16 @@ from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 from typing import Any
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+
+def require_program(name: str) -> None:
+    """Skip a test where a program is missing; CI must have it."""
+    if shutil.which(name) is None:
+        assert not os.environ.get("CI"), f"CI needs {name}"
+        pytest.skip(f"{name} is not installed")
 
 
 def environment(wheel: Path, home: Path, extras: Iterable[str] = (), more: str = "") -> Path:
