@@ -85,10 +85,10 @@ def test_selection():
     scores = np.array([3, 0, 0, 0]), np.array([2, 1, 1, 1])
 
     def draw(values, _rng):
-        return noise.noisy_max(values, 4.0)
+        return noise.noisy_max(values, 2.0)
 
     found = wi.audit.two_worlds(draw, *scores, 1_500, SURE)
-    assert 0 < found.epsilon <= 0.5  # 2Δ/scale
+    assert 0 < found.epsilon <= 1  # 2Δ/scale; 25 runs found .29 to .58
 
 
 def test_the_noise_of_a_plan():
