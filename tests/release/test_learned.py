@@ -370,8 +370,8 @@ def whole_way(tmp_path, query: Synthetic, noise: str) -> None:
 @pytest.mark.parametrize(
     ("choose", "noise"),
     [
-        ("tree", "laplace"),
-        pytest.param("adaptive", "gaussian", marks=pytest.mark.soak),
+        pytest.param("tree", "laplace", marks=pytest.mark.soak),
+        ("adaptive", "gaussian"),
         pytest.param("adaptive", "laplace", marks=pytest.mark.soak),
     ],
 )
