@@ -1,9 +1,9 @@
 """Every example in README.md, docs/ and the docstrings runs and prints what it says.
 
 In Markdown: ```pycon blocks are doctests, ```python blocks run, and in ```console blocks a line
-`$ whosin …` runs the command, `$ cat FILE` makes the file that is shown, and a last line `...`
-stands for more output; other commands are for people and are left alone. Blocks of one page share
-their variables and a folder.
+`$ whosin …` runs the command, `$ cat FILE` makes the file that is shown, `$ sed …` runs as it is,
+and a last line `...` stands for more output; other commands are for people and are left alone.
+Blocks of one page share their variables and a folder.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import inspect
 import os
 import re
 import shlex
+import subprocess
 import time
 from pathlib import Path
 from pkgutil import walk_packages
@@ -50,6 +51,8 @@ def run_console(text: str, capsys) -> None:
         words = shlex.split(command, comments=True)
         if words[0] == "cat":
             Path(words[1]).write_text(expected, encoding="utf-8")
+        elif words[0] == "sed":
+            subprocess.run(command, shell=True, check=True)
         elif words[0] == "whosin":
             capsys.readouterr()
             if words[-2:-1] == [";"]:
