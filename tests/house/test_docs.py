@@ -28,6 +28,8 @@ from whosin.audit import sampling
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 BLOCK = re.compile(r"^```(pycon|python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+MAX_WORDS = 44_900
+"""Of all pages below docs/: whoever adds a passage shortens another."""
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -87,6 +89,12 @@ def test_page(page, tmp_path, monkeypatch, capsys) -> None:
             runner.run(test, out=problems.append, clear_globs=False)
             scope.update(test.globs)
             assert not problems, "".join(problems)
+
+
+def test_the_pages_do_not_grow():
+    words = {page: len(page.read_text("utf-8").split()) for page in PAGES}
+    assert sum(words[page] for page in PAGES if page.is_relative_to(ROOT / "docs")) <= MAX_WORDS
+    assert words[ROOT / "README.md"] <= 660
 
 
 @pytest.mark.parametrize(
