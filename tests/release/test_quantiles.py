@@ -118,15 +118,19 @@ def ask(query, data, epsilon: object) -> list:
 
 @pytest.mark.parametrize(
     ("kind", "share", "truth", "grids"),
-    [
-        ("float64", "1/2", 31, (None, 79, 157, 7801)),
-        ("int64", "1/2", 31, (None, 157)),
-        ("text", "1/2", 31, (None,)),
-        ("int64", "1/20", 25, (None,)),
-        ("int64", "1/10", 30, (None,)),
-        ("float64", "9/10", 60, (None, 79)),
-        ("int64", "999/1000", 61, (None,)),
-    ],
+    some(
+        [
+            ("float64", "1/2", 31, (None, 79, 157, 7801)),
+            ("int64", "1/2", 31, (None, 157)),
+            ("text", "1/2", 31, (None,)),
+            ("int64", "1/20", 25, (None,)),
+            ("int64", "1/10", 30, (None,)),
+            ("float64", "9/10", 60, (None, 79)),
+            ("int64", "999/1000", 61, (None,)),
+        ],
+        4,
+        several=True,
+    ),
 )
 def test_heaped_numbers_have_their_true_quantile(kind, share, truth, grids) -> None:
     """Counting only the rows below a point misses the heap: 32 for 31 at any ε."""
@@ -217,7 +221,7 @@ COVERED = [
 @cases(120, 1000)
 @pytest.mark.parametrize("price", [(HALF,), (Fraction(0), HALF**6)], ids=["ε", "ρ"])
 @pytest.mark.parametrize(
-    ("name", "values", "points", "share"), some(COVERED, 3, several=True), ids=lambda x: str(x)[:20]
+    ("name", "values", "points", "share"), some(COVERED, 2, several=True), ids=lambda x: str(x)[:20]
 )
 def test_intervals_cover_the_quantile(name, values, points, share, price, count) -> None:
     data = oracle.table(
