@@ -141,7 +141,7 @@ def _drawing_code() -> str:
 
 def chart_svg(chart: Any) -> Markup:
     """A chart as SVG inside a page. Vega-Lite refuses what it cannot draw; comparing each of our
-    charts with its schema first took half of a report's time."""
+    charts with its schema first took a sixth of a report's time."""
     import vl_convert
 
     svg: str = vl_convert.vegalite_to_svg(chart.to_json(validate=False))
