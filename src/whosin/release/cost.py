@@ -347,7 +347,7 @@ def caution_unused_delta(plan: Plan, estimates: Sequence[CostEstimate]) -> list[
         pure = calibrate(plan.target, plan.family, query=plan.query, entities=plan.entities)
     except WhosinError:  # there is no such plan
         return list(estimates)
-    allowed = tuple(format_figures(each.epsilon, 4, "down") for each in (pure, plan))
+    allowed = tuple(format_figures(each.epsilon, 6, "down") for each in (pure, plan))
     if pure.relation != plan.relation or pure.epsilon <= plan.epsilon or len(set(allowed)) == 1:
         return list(estimates)
     said = CostWarning("delta", epsilons=(pure.epsilon, plan.epsilon))

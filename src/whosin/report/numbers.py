@@ -12,6 +12,7 @@ from fractions import Fraction
 from whosin.exact import Rounding, format_decimals, format_figures
 
 FOUR_DIGIT_WIDTH = len("9,999")
+EPSILON_DIGITS, DUST_SHARE = 6, 1e-9
 
 
 def format_count(count: int) -> str:
@@ -40,9 +41,20 @@ def format_at_least(value: float) -> str:
     return "∞" if value == math.inf else f"{math.floor(value * 10_000) / 10_000:.4f}"
 
 
-def format_epsilon(epsilon: float) -> str:
-    """An ε that is to be kept, with four decimals, rounded down."""
-    return format_decimals(epsilon, 4, "down")
+def format_epsilon(epsilon: float | Fraction) -> str:
+    """An ε (or ρ) that may be spent, with six significant digits, rounded down."""
+    return "∞" if epsilon == math.inf else format_figures(epsilon, EPSILON_DIGITS, "down")
+
+
+def format_spent(epsilon: float | Fraction, budget: float | Fraction = math.inf) -> str:
+    """An ε (or ρ) that is spent, with six significant digits, rounded up, but for the last units of
+    a ledger; all of a budget reads as `format_epsilon` shows it."""
+    text = format_figures(epsilon, EPSILON_DIGITS) if epsilon < math.inf else "∞"
+    if text == "∞" or abs(float(text) - epsilon) <= DUST_SHARE * epsilon:
+        return text
+    text = format_figures(epsilon, EPSILON_DIGITS, "up")
+    whole = format_epsilon(budget)
+    return whole if epsilon <= budget < math.inf and float(text) > float(whole) else text
 
 
 def format_short(value: float | Fraction, rounded: Rounding = "nearest") -> str:

@@ -138,13 +138,12 @@ def describe_estimates(
         if estimate.tables
     ]
     total = sum((estimate.spend.cost(plan.relation) for estimate in estimates), Cost(0, 0))
-    whole = f"In all {cost_words(total)} of {budget_words(plan)}."
+    whole = f"In all {cost_words(total, plan)} of {budget_words(plan)}."
     if any(estimate.spend.alone for estimate in estimates):
         whole = "Its promise does not add to others: it must be the only release."
     left = []
     if remaining is not None:
-        spendable = format_figures(remaining, 6, "down")
-        left = [f"The dataset has ε = {spendable} left in its ledger."]
+        left = [f"The dataset has ε = {format_epsilon(remaining)} left in its ledger."]
     first = make_section("", dry, " ".join(promise), estimate_table(plan, estimates), *within)
     better = [
         make_section("What would make it better", *map(suggestion_words, suggestions))
@@ -321,7 +320,9 @@ def describe_releases(title: str, releases: Sequence[Release]) -> Document:
         part
         for each in releases
         for part in (
-            make_section(f"Request {each.request}", level=2),
+            make_section(
+                f"Request {each.request}", note(f"SHA-256 of its answers: {each.digest}"), level=2
+            ),
             *(describe_answer(answer, each.request) for answer in each),
             *_describe_independence(each),
         )
@@ -527,4 +528,4 @@ def _list_values(values: Sequence[object]) -> str:
 def describe_costs(plan: Plan, estimates: Sequence[CostEstimate]) -> str:
     """What a batch spends of its plan, in one sentence."""
     total = sum((estimate.spend.cost(plan.relation) for estimate in estimates), Cost(0, 0))
-    return f"{len(estimates)} answers will spend {cost_words(total)} of {budget_words(plan)}."
+    return f"{len(estimates)} answers will spend {cost_words(total, plan)} of {budget_words(plan)}."

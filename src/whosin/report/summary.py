@@ -26,7 +26,9 @@ from whosin.exact import (
     rational,
     round_up,
 )
+from whosin.families.base import MEMBERSHIP_WORDS
 from whosin.ledger import BudgetState
+from whosin.ledger.budget import PeopleBudget
 from whosin.release import Release
 from whosin.report import card
 from whosin.report.document import (
@@ -137,7 +139,7 @@ def assess_risks(plan: Plan) -> list[DisclosureRisk]:
     """
     from whosin.curves import tradeoff
 
-    swapped = bound_replacement(plan)
+    swapped, why = bound_replacement(plan), ""
     independent = "people's rows do not depend on each other; everyone else's may be known"
     described = inferred = None
     singling = inference = "Not bounded: nothing about it follows from this promise."
@@ -156,6 +158,7 @@ def assess_risks(plan: Plan) -> list[DisclosureRisk]:
             "Whoever guesses what a participant's entries say goes from 50% sure to at most "
             f"{format_percent(inferred, 'up')}, from 10% to at most {tenth}{swapped.exception}."
         )
+        why = _explain_difference(plan, inferred)
     recognised = min(1.0, float(tradeoff(plan).tpr(TEST_FPR)))
     linking = (
         "Someone who has a person's whole record from elsewhere and tests whether it is in here "
@@ -167,8 +170,27 @@ def assess_risks(plan: Plan) -> list[DisclosureRisk]:
     return [
         DisclosureRisk("singling out", described, singling, independent),
         DisclosureRisk("linkability", recognised, linking, counted),
-        DisclosureRisk("inference", inferred, inference, f"{independent}. {general}"),
+        DisclosureRisk("inference", inferred, inference, f"{independent}. {general}{why}"),
     ]
+
+
+def _explain_difference(plan: Plan, inferred: float) -> str:
+    """Why inference has another number than the promise, with what each of them assumes."""
+    prior = max(list_priors(plan), default=ONE_HALF)
+    promised = bound_presence(plan).posterior(prior)
+    shown, other = (format_percent(each, "up") for each in (inferred, promised))
+    if shown == other:
+        return ""
+    twice = ""
+    if plan.relation == "add-remove":
+        twice = (
+            ", and other entries in someone's place are a removal and an addition: ε counts twice"
+        )
+    return (
+        f". {shown} is not the {other} of the promise: that one is about whether a person is in, "
+        f"for someone who was at most {format_percent(prior, 'down')} sure of it; this one is "
+        f"about what the entries of someone who is in say{twice}"
+    )
 
 
 # The two pages of a release.
@@ -201,6 +223,7 @@ def _describe_for_everyone(
         ("from when", about.period or _unsaid("period")),
         ("what for", about.purpose or ""),
         ("dataset", f"{release.budget_state.dataset}; request {release.request}"),
+        ("answers", f"SHA-256 {release.digest}"),
     ]
     shown = list_facts(*(each for each in facts if each[1]))
     yield make_section("What was published", shown, level=2)
@@ -208,8 +231,8 @@ def _describe_for_everyone(
     yield make_section(
         "The promise",
         Paragraph((Strong(promise_sentence(plan)),)),
-        "“Sure” is about one thing: whether a certain person is in the data. It is not about what "
-        "the data say of that person.",
+        "“Sure” is about one thing: whether a person is in the data. It is not about what the data "
+        "say of that person.",
         *card.describe_delta(plan),
         *_other_answers(plan, release.budget_state),
         *(part for part in people[0].parts[:: len(people[0].parts) - 1]),  # a belief, its marks
@@ -223,7 +246,7 @@ def _describe_for_everyone(
         level=2,
     )
     yield make_section("What holds if they were wrong", *_wrong_choice_parts(plan), level=2)
-    limits = _limits_lines(plan, release, looked_up)
+    limits = limits_lines(plan, release.budget_state, release.people, looked_up)
     yield make_section("What is not promised", *limits, level=2)
 
 
@@ -231,7 +254,8 @@ def promise_sentence(plan: Plan) -> str:
     """The promise of a plan in one sentence."""
     who, becomes = plan.family.words(), plan.target.words()
     comma = "," if "," in who else ""
-    about = " that this person is in the data" if becomes.endswith(" sure") else ""
+    about = " of it" if MEMBERSHIP_WORDS in who else " that a person is in the data"
+    about = about if becomes.endswith(" sure") else ""
     return f"{who[0].upper()}{who[1:]}{comma} {becomes}{about}."
 
 
@@ -274,9 +298,15 @@ def _wrong_choice_parts(plan: Plan) -> Iterator[TextTable | Paragraph]:
         yield note(f"{words} is in.")
 
 
-def _limits_lines(plan: Plan, release: Release, looked_up: Sequence[str]) -> Iterator[str]:
-    """What the promise does not cover."""
-    state = release.budget_state
+def limits_lines(
+    plan: Plan, state: BudgetState | None, people: PeopleBudget | None, looked_up: Sequence[str]
+) -> Iterator[str]:
+    """What the promise does not cover.
+
+    Args:
+        people: the datasets that may be about the same people.
+    """
+    registered = None if state is None else state.registered
     yield (
         "Attributes: the answers tell what is true of people in general, and so of everyone, in "
         "the data or not."
@@ -284,15 +314,15 @@ def _limits_lines(plan: Plan, release: Release, looked_up: Sequence[str]) -> Ite
     together = plan.family.adversary().group
     covered = f"more than {together} people" if together > 1 else "people"
     yield f"Relatives: {covered} who are in or out together, such as families, are not covered."
-    others = sorted(state.registered.registration.apart_from) if state.registered else []
+    others = sorted(registered.registration.apart_from) if registered else []
     apart = f" By the curator's word nobody here is also in {list_items(others)}." if others else ""
     yield (
         "Other publications: what was published about the same people elsewhere adds to this, and "
         f"is not counted.{apart}"
     )
-    if release.people is not None:
-        others = [each.dataset for each in release.people.states if each.dataset != state.dataset]
-        first = card.people_lines(release.people)[0]
+    if people is not None and state is not None:
+        others = [each.dataset for each in people.states if each.dataset != state.dataset]
+        first = card.people_lines(people)[0]
         yield f"Other datasets with these columns ({list_items(others)}): {first}"
     if looked_up:
         yield (
@@ -311,9 +341,25 @@ def _describe_for_officer(
     noises = list(dict.fromkeys(each.noise for each in release))
     facts = parameter_facts(plan, release.budget_state, noises, looked_up)
     yield make_section("Parameters, as NIST SP 800-226 asks", list_facts(*facts.items()))
-    roles = [("decided by", about.decided_by or ""), ("data protection officer", "")]
+    yield describe_signatures(about.decided_by, describe_digest(release))
+
+
+def describe_signatures(decided_by: str | None, *signed: str) -> TextSection:
+    """Fields to sign, below what is signed for."""
+    roles = [("decided by", decided_by or ""), ("data protection officer", "")]
     fields = make_table(("role", "name", "date", "signature"), [(*each, "", "") for each in roles])
-    yield make_section("Signatures", fields, note(LEGAL_NOTICE))
+    return make_section("Signatures", *signed, fields, note(LEGAL_NOTICE))
+
+
+def describe_digest(release: Release) -> str:
+    """Which numbers are signed, and how to find them again."""
+    dataset = release.budget_state.dataset
+    return (
+        f"Signed are the answers with the SHA-256 {release.digest}. To see them: whosin ledger "
+        f"answers LEDGER {dataset} --request {release.request}, which shows the digest too; with "
+        f"whosin ledger verify LEDGER {dataset} --head {release.budget_state.head[:16]} the ledger "
+        "proves that nothing was changed since."
+    )
 
 
 NEIGHBOUR_WORDS = {

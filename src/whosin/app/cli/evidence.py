@@ -40,7 +40,8 @@ def evidence(
     packs.require_about(loaded.about)
     estimates, state = loaded.estimate_cost(), loaded.read_budget_state(ledger)
     today = datetime.now(UTC).date().isoformat()
-    data = packs.evidence_data(loaded, estimates, state, today, version("whosin"))
+    made = loaded.read_releases(ledger)
+    data = packs.evidence_data(loaded, estimates, state, today, version("whosin"), made)
     if save is not None:
         _write_pack(save, data)
     if json:
