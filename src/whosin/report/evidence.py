@@ -40,6 +40,7 @@ from whosin.report.summary import (
     bound_presence,
     bound_replacement,
     describe_signatures,
+    explain_inference,
     join_said,
     limits_lines,
     list_priors,
@@ -109,7 +110,7 @@ def list_actors(plan: Plan, whole: Plan, release: RatioBound | None = None) -> l
         "about the person"
     )
     reads = f"reads this release alone; {plan.family.words()}"
-    if alone == bound_presence(whole):
+    if all(alone.words(each) == bound_presence(whole).words(each) for each in list_priors(plan)):
         reads += (
             ". This release may spend all of the budget, so that they learn what the recipient does"
         )
@@ -202,6 +203,7 @@ def evidence_data(
             for actor in list_actors(plan, whole, bound_release(plan, estimates))
         ],
         "risks": [vars(each) for each in assess_risks(plan)],
+        "why_inference_differs": explain_inference(plan),
         "not_promised": list(limits_lines(plan, state, people, scenario.looked_up)),
         "releases": [
             {"request": each.request, "when": each.when, "digest": each.digest} for each in releases
@@ -285,6 +287,7 @@ def evidence_schema() -> dict[str, Any]:
                 "questions": list_of(describe({"title": text, "noise": text, "cost": cost})),
                 "actors": list_of(describe(actor)),
                 "risks": list_of(describe(risk)),
+                "why_inference_differs": text,
                 "not_promised": list_of(text),
                 "releases": list_of(describe({"request": text, "when": text, "digest": text})),
                 "ledger": {"anyOf": [{"type": "null"}, describe(kept)]},
@@ -416,7 +419,12 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
                 "Who may be looking, and how sure they can become", note(FAMILY_NOTE), level=2
             ),
             *actors,
-            make_section("Risks", make_table(("risk", "at most", "that rests on"), risks), level=2),
+            make_section(
+                "Risks",
+                make_table(("risk", "at most", "that rests on"), risks),
+                *filter(None, [data["why_inference_differs"]]),
+                level=2,
+            ),
             make_section("What is not promised", *data["not_promised"], level=2),
             make_section("Parameters", list_facts(*data["parameters"].items()), level=2),
             make_section("Ledger", head, *answers, level=2),

@@ -54,7 +54,8 @@ def format_spent(epsilon: float | Fraction, budget: float | Fraction = math.inf)
         return text
     text = format_figures(epsilon, EPSILON_DIGITS, "up")
     whole = format_epsilon(budget)
-    return whole if epsilon <= budget < math.inf and float(text) > float(whole) else text
+    within = budget < math.inf and epsilon <= budget * (1 + DUST_SHARE)
+    return whole if within and float(text) > float(whole) else text
 
 
 def format_short(value: float | Fraction, rounded: Rounding = "nearest") -> str:

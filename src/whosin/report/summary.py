@@ -139,7 +139,7 @@ def assess_risks(plan: Plan) -> list[DisclosureRisk]:
     """
     from whosin.curves import tradeoff
 
-    swapped, why = bound_replacement(plan), ""
+    swapped = bound_replacement(plan)
     independent = "people's rows do not depend on each other; everyone else's may be known"
     described = inferred = None
     singling = inference = "Not bounded: nothing about it follows from this promise."
@@ -158,7 +158,6 @@ def assess_risks(plan: Plan) -> list[DisclosureRisk]:
             "Whoever guesses what a participant's entries say goes from 50% sure to at most "
             f"{format_percent(inferred, 'up')}, from 10% to at most {tenth}{swapped.exception}."
         )
-        why = _explain_difference(plan, inferred)
     recognised = min(1.0, float(tradeoff(plan).tpr(TEST_FPR)))
     linking = (
         "Someone who has a person's whole record from elsewhere and tests whether it is in here "
@@ -170,26 +169,25 @@ def assess_risks(plan: Plan) -> list[DisclosureRisk]:
     return [
         DisclosureRisk("singling out", described, singling, independent),
         DisclosureRisk("linkability", recognised, linking, counted),
-        DisclosureRisk("inference", inferred, inference, f"{independent}. {general}{why}"),
+        DisclosureRisk("inference", inferred, inference, f"{independent}. {general}"),
     ]
 
 
-def _explain_difference(plan: Plan, inferred: float) -> str:
-    """Why inference has another number than the promise, with what each of them assumes."""
+def explain_inference(plan: Plan) -> str:
+    """Why inference has another number than the promise, with what each of them assumes; empty
+    where it is the same number or none."""
     prior = max(list_priors(plan), default=ONE_HALF)
-    promised = bound_presence(plan).posterior(prior)
-    shown, other = (format_percent(each, "up") for each in (inferred, promised))
-    if shown == other:
+    bounds = (bound_replacement(plan), ONE_HALF), (bound_presence(plan), prior)
+    shown, promised = (bound.words(each) for bound, each in bounds)
+    if shown == promised or bounds[0][0].ratio == inf:
         return ""
     twice = ""
     if plan.relation == "add-remove":
-        twice = (
-            ", and other entries in someone's place are a removal and an addition: ε counts twice"
-        )
+        twice = ", and putting others in their place is a removal and an addition, so 2ε"
     return (
-        f". {shown} is not the {other} of the promise: that one is about whether a person is in, "
-        f"for someone who was at most {format_percent(prior, 'down')} sure of it; this one is "
-        f"about what the entries of someone who is in say{twice}"
+        f"Why inference has {shown} and the promise {promised}: the promise is about whether a "
+        f"person is in the data, for someone who was at most {format_percent(prior, 'down')} sure "
+        f"of it; inference is about what the entries of someone who is in say{twice}."
     )
 
 
@@ -337,29 +335,20 @@ def _describe_for_officer(
     """Three risks with their numbers, the parameters, and fields to sign."""
     risks = [(Strong(each.name), each.answer, each.assumption) for each in assess_risks(plan)]
     table = make_table(("risk", "at most", "that rests on"), risks)
-    yield make_section("For the officer", table, level=2, new_page=True)
+    why = [note(words)] if (words := explain_inference(plan)) else []
+    yield make_section("For the officer", table, *why, level=2, new_page=True)
     noises = list(dict.fromkeys(each.noise for each in release))
     facts = parameter_facts(plan, release.budget_state, noises, looked_up)
+    facts["answers"] = f"SHA-256 {release.digest}; whosin ledger answers opens them again"
     yield make_section("Parameters, as NIST SP 800-226 asks", list_facts(*facts.items()))
-    yield describe_signatures(about.decided_by, describe_digest(release))
+    yield describe_signatures(about.decided_by)
 
 
-def describe_signatures(decided_by: str | None, *signed: str) -> TextSection:
-    """Fields to sign, below what is signed for."""
+def describe_signatures(decided_by: str | None) -> TextSection:
+    """Fields to sign."""
     roles = [("decided by", decided_by or ""), ("data protection officer", "")]
     fields = make_table(("role", "name", "date", "signature"), [(*each, "", "") for each in roles])
-    return make_section("Signatures", *signed, fields, note(LEGAL_NOTICE))
-
-
-def describe_digest(release: Release) -> str:
-    """Which numbers are signed, and how to find them again."""
-    dataset = release.budget_state.dataset
-    return (
-        f"Signed are the answers with the SHA-256 {release.digest}. To see them: whosin ledger "
-        f"answers LEDGER {dataset} --request {release.request}, which shows the digest too; with "
-        f"whosin ledger verify LEDGER {dataset} --head {release.budget_state.head[:16]} the ledger "
-        "proves that nothing was changed since."
-    )
+    return make_section("Signatures", fields, note(LEGAL_NOTICE))
 
 
 NEIGHBOUR_WORDS = {
@@ -379,13 +368,12 @@ def parameter_facts(
     facts |= {
         "neighbouring data": NEIGHBOUR_WORDS[plan.relation],
         "budget": card.budget_words(plan),
-        "composition": "pure ε adds up, and with a δ zCDP, whichever is less; also if questions "
-        "are chosen after seeing answers"
+        "composition": "pure ε adds up, with a δ zCDP if that is less; questions may depend on "
+        "answers"
         if plan.composes
         else "none: this promise allows one release",
         "mechanisms": f"{list_items(noises)}; drawn exactly, in whole numbers",
-        "trust model": "central: the controller holds the rows and runs the release; the noise "
-        "protects from everyone else",
+        "trust model": "central: the controller holds the rows; noise protects from everyone else",
         "declared values": "public knowledge"
         + (f", but for {list_items(looked_up)}: chosen by looking" if looked_up else ""),
         "side channels": "randomness from the system's secure source, no noise in floating point, "
@@ -405,10 +393,14 @@ def unit_facts(privacy_unit: str, max_rows: int | None, max_groups: int | None) 
     }
 
 
+COUNT_NAMES = {"count": "number of people", "rows": "number of rows"}
+
+
 def name_question(title: str, question: Mapping[str, Any]) -> str:
     """What a question is called, and what it is about if nobody gave it a name."""
     if title != question.get("query"):
         return title
+    title = COUNT_NAMES.get(title, title)
     by = question.get("by", question.get("columns", ()))
     column = f" of {question['column']}" if "column" in question else ""
     groups = ", ".join([by] if isinstance(by, str) else map(str, by))
