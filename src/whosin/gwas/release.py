@@ -367,7 +367,7 @@ def _open_budget(
         # Nobody may register these people under another name meanwhile.
         copies = "warn" if notes else "refuse"
     elif not known:
-        registration = ledger.claim_people(name, registration, new_people=new_people)
+        registration = ledger.claim_people(name, registration, new_people=bool(new_people))
     ledger.admit(name, plan, registration=registration, amend=amend and known, copies=copies)
     return notes
 

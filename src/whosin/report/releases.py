@@ -16,7 +16,13 @@ from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.contribution_bounds import CostWarning
 from whosin.release.cost import ExpectedError
 from whosin.report import card
-from whosin.report.card import budget_state_card, budget_words, cost_words, describe_people
+from whosin.report.card import (
+    budget_state_card,
+    budget_words,
+    cost_words,
+    describe_people,
+    spending_words,
+)
 from whosin.report.document import (
     Chart,
     Document,
@@ -32,7 +38,7 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.numbers import format_count, format_epsilon, format_general
+from whosin.report.numbers import format_count, format_epsilon, format_general, format_plural
 from whosin.report.summary import describe_summary
 from whosin.report.table_views import (
     answer_chart,
@@ -528,4 +534,4 @@ def _list_values(values: Sequence[object]) -> str:
 def describe_costs(plan: Plan, estimates: Sequence[CostEstimate]) -> str:
     """What a batch spends of its plan, in one sentence."""
     total = sum((estimate.spend.cost(plan.relation) for estimate in estimates), Cost(0, 0))
-    return f"{len(estimates)} answers will spend {cost_words(total, plan)} of {budget_words(plan)}."
+    return spending_words(format_plural(len(estimates), "answer"), total, plan)

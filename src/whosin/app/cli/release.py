@@ -21,6 +21,8 @@ from whosin.app.cli.options import (
     ReportFile,
     Save,
     ScenarioFile,
+    Yes,
+    confirm_spending,
     print_json,
     print_result,
     print_warning,
@@ -61,7 +63,6 @@ Again = Annotated[
 NoPreflight = Annotated[
     bool, typer.Option("--no-preflight", help="Skip the look at the rows before it pays.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Spend without asking once more.")]
 ReportReader = Annotated[
     str | None,
     typer.Option("--for", help="officer: a report of the two pages that are to be signed."),
@@ -420,10 +421,7 @@ def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: boo
                 field="domains",
                 hint="correct the scenario, or add --no-preflight if it is as it should be",
             )
-    if ask and sys.stdin.isatty():
-        print(describe_costs(scenario.plan, estimates), file=sys.stderr)
-        if not typer.confirm("Spend this for good?", err=True):
-            raise BudgetRefused("nothing was spent, as you said")
+    confirm_spending(describe_costs(scenario.plan, estimates), yes=yes, json=json)
 
 
 def _sql_scenario(path: Path, loaded: Scenario) -> dict[str, Any]:
