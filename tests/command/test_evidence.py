@@ -170,3 +170,27 @@ def test_equal_limits_of_recipient_and_public_say_why(run, scenario):
     assert "all of the budget" in words()["public"]
     scenario.write_text(scenario.read_text() + '\n[budget]\nshare = "1/2"\n')
     assert "all of the budget" not in words()["public"]
+
+
+def test_a_report_to_sign_says_before_it_is_paid_what_is_missing(run, tmp_path):
+    """The keys, and lines that can be pasted as they stand."""
+    path = write_scenario(tmp_path, controller="The board")
+    asked = ("release", path, "--report", tmp_path / "r.html", "--for", "officer")
+    code = main([str(each) for each in ("release", path, "--dry-run")])
+    err = run(*asked)[2]
+    assert code == 0 and "does not say population, period, decided_by, reasons" in err
+    assert err.count('= "…"') == 4 and "[about] controller" not in err
+
+
+def test_the_lines_to_paste_are_a_section(tmp_path):
+    import tomllib
+
+    from whosin.scenario_model import ABOUT_UNSAID, AboutSection
+
+    lines = evidence.about_lines(ABOUT_UNSAID, evidence.PACK_KEYS)
+    about = AboutSection.read(tomllib.loads("\n".join(lines))["about"], "about")
+    assert evidence.list_unsaid(about) == []
+    begun = AboutSection.read({"controller": "x"}, "about")
+    missing = evidence.list_unsaid(begun)
+    assert "controller" not in missing
+    assert evidence.about_lines(begun, missing)[0].startswith("contact = ")

@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 PACK_FILES = ("evidence.json", "evidence.schema.json", "evidence.html", "registry.yaml")
 PACK_KEYS = ("controller", "contact", "period", "decided_by", "reasons")
 """What [about] has to say before a pack can be written."""
+SIGNED_KEYS = ("controller", "population", "period", "decided_by", "reasons")
+"""What page 1 of a report says "not said" of, where [about] does not say it."""
 REGISTRY_REPOSITORY = "opendp/deployments-registry-data"
 REGISTRY_COMMIT = "3e9c812a924cf01d228f26f6c462c59c391c3f2a"
 REGISTRY_SCHEMA = "schemas/deployments-schema.yaml"
@@ -132,16 +134,27 @@ def bound_release(plan: Plan, estimates: Sequence[CostEstimate]) -> RatioBound |
     return RatioBound(state.ratio, Fraction(0) if state.certain else plan.failure)
 
 
+def list_unsaid(about: AboutSection, keys: Sequence[str] = PACK_KEYS) -> list[str]:
+    """Which of these keys [about] does not say."""
+    return [key for key in keys if getattr(about, key) is None]
+
+
+def about_lines(about: AboutSection, missing: Sequence[str]) -> list[str]:
+    """[about] with the keys that it lacks, to be pasted and filled in."""
+    described = AboutSection.json_schema()["properties"]
+    lines = [f'{key} = "…"  # {described[key]["description"]}' for key in missing]
+    return [*(["[about]"] if not about.written else []), *lines]
+
+
 def require_about(about: AboutSection) -> None:
     """Refuse to make a pack whose reader would not know who answers for it."""
-    missing = [key for key in PACK_KEYS if getattr(about, key) is None]
+    missing = list_unsaid(about)
     if missing:
-        lines = " and ".join(f"{key} = '…'" for key in missing)
         error = InvalidInput(
             f"[about] does not say {', '.join(missing)}",
             field=missing[0],
             value=missing,
-            hint=f"add {lines} to [about] of the scenario",
+            hint="say them there: the report and the pack print them",
         )
         error.path = f"about.{missing[0]}"
         raise error

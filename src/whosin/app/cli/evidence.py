@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from whosin.app.cli.options import Json, ScenarioFile, print_json
+from whosin.app.cli.options import Json, ScenarioFile, print_json, print_warning
 from whosin.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from whosin.scenario_model import AboutSection
 
 
 def evidence(
@@ -37,6 +42,7 @@ def evidence(
     if save is not None:
         _check_folder(save)
     loaded = load_scenario(scenario)
+    print_unsaid(loaded.about, packs.PACK_KEYS)
     packs.require_about(loaded.about)
     estimates, state = loaded.estimate_cost(), loaded.read_budget_state(ledger)
     today = datetime.now(UTC).date().isoformat()
@@ -50,6 +56,15 @@ def evidence(
         print_document(packs.describe_evidence(data))
     else:
         print(f"{save}: {', '.join(packs.PACK_FILES)}. {data['notice']}")
+
+
+def print_unsaid(about: AboutSection, keys: Sequence[str]) -> None:
+    """Warn that nobody would know who answers for a release, with the lines to paste."""
+    from whosin.report.evidence import about_lines, list_unsaid
+
+    if missing := list_unsaid(about, keys):
+        print_warning(f"[about] of the scenario does not say {', '.join(missing)}. To paste there:")
+        print("\n".join(f"    {line}" for line in about_lines(about, missing)), file=sys.stderr)
 
 
 def _check_folder(folder: Path) -> None:

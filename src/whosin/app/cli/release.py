@@ -99,6 +99,7 @@ def release(
         show_estimate(loaded, ledger, json)
         return
     check_answer_files(loaded, save)
+    warn_signers(loaded, report)
     loaded = loaded.keep_table()
     if continues is not None:
         loaded, amend = replace(loaded, dataset=continues), True
@@ -150,6 +151,15 @@ def check_answer_files(scenario: Scenario, save: Path | None) -> None:
         paths = sorted(save.parent.glob(glob.escape(save.stem) + ending))
     for path in paths:
         require_new_file(path, "--save")
+
+
+def warn_signers(loaded: Scenario, report: Path | None) -> None:
+    """Say before anything is paid what a report that is to be signed would not say."""
+    if report is not None:
+        from whosin.app.cli.evidence import print_unsaid
+        from whosin.report.evidence import SIGNED_KEYS
+
+        print_unsaid(loaded.about, SIGNED_KEYS)
 
 
 def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
@@ -377,6 +387,7 @@ def sql(
         show_estimate(loaded, ledger, json)
     else:
         check_answer_files(loaded, save)
+        warn_signers(loaded, report)
         loaded = loaded.keep_table()
         if again or not loaded.was_asked(ledger, request, amend=amend):
             prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
