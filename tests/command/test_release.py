@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -269,3 +270,35 @@ def test_paths_are_relative_to_the_scenario(hospital, monkeypatch, tmp_path_fact
     assert loaded.table.source == str(hospital.parent / "hospital.parquet")
     assert loaded.ledger == str(hospital.parent / "ledger.db")
     assert list(Path().iterdir()) == []
+
+
+def test_means_of_small_groups_stop_without_a_public_number_of_people(run, tmp_path):
+    """Nobody said how many people there are: the curator's look does, and nothing is spent."""
+    (tmp_path / "t.toml").write_text(
+        """
+        [target]
+        posterior = 0.6
+        [adversary]
+        prior = "0.05..0.5"
+        [table]
+        source = "t.csv"
+        privacy_unit = "who"
+        [domains]
+        age = { lower = 0, upper = 100 }
+        [[queries]]
+        kind = "mean"
+        column = "age"
+        """,
+        encoding="utf-8",
+    )
+    for people, code in ((4, 1), (400, 0)):
+        rows = "".join(f"p{n},{n % 100}\n" for n in range(people))
+        (tmp_path / "t.csv").write_text(f"who,age\n{rows}", encoding="utf-8")
+        got, out, err = run("release", tmp_path / "t.toml", "--json")
+        assert got == code and bool(out) is not bool(code)
+        assert ("the whole declared range" in err and "before anything was spent" in err) is bool(
+            code
+        )
+        assert (tmp_path / "ledger.db").exists() is not bool(code)
+    out = " ".join(run("release", tmp_path / "t.toml", "--dry-run")[1].split())
+    assert re.search(r"Below [0-9]+ rows it says nothing", out)

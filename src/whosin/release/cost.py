@@ -256,6 +256,8 @@ class CostEstimate:
         expected: how good the answer will be, at a few sizes of a group or at the public one.
         readable_from: the least size of a group, in `readable_unit`, whose answer is not marked as
             too noisy to read; for sums the least total.
+        told_from: the least number of rows in a group whose interval is less than the whole
+            declared range; None where that does not depend on rows.
         groups: how many groups the answer has.
         noisy_groups: how many of them are smaller than that at the least, where the number of
             people is public.
@@ -281,6 +283,7 @@ class CostEstimate:
     expected: tuple[ExpectedError, ...] = ()
     readable_from: float | None = None
     readable_unit: str = "rows"
+    told_from: int | None = None
     groups: int = 1
     noisy_groups: int | None = None
 

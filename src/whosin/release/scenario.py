@@ -377,7 +377,9 @@ class Scenario:
         conditions = [query.where for query in self.queries if query.where is not None]
         policies = self.contribution_policies(table)
         try:
-            return run_preflight(table, list(dict.fromkeys(conditions)), policies, self.queries)
+            sizes = [each.told_from for each in self.estimate_cost(table)]
+            asked = list(dict.fromkeys(conditions))
+            return run_preflight(table, asked, policies, self.queries, sizes)
         except WhosinError:
             raise
         except Exception as error:

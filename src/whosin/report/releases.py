@@ -51,7 +51,7 @@ from whosin.report.table_views import (
 
 if TYPE_CHECKING:
     from whosin.release.accuracy import Suggestion
-    from whosin.release.inspection import ColumnLook, InspectionFinding, Preflight
+    from whosin.release.inspection import ColumnLook, GroupLook, InspectionFinding, Preflight
     from whosin.release.scenario import Scenario
 
 MAX_TERMINAL_ROWS = 30
@@ -70,6 +70,7 @@ def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
         "expected": [each.to_dict() for each in estimate.expected],
         "readable_from": estimate.readable_from,
         "readable_unit": estimate.readable_unit,
+        "told_from": estimate.told_from,
         "groups": estimate.groups,
         "noisy_groups": estimate.noisy_groups,
         "cautions": [caution.to_dict() for caution in estimate.cautions],
@@ -204,6 +205,9 @@ def _readable_words(estimate: CostEstimate) -> str:
     if unit == "sum":
         return f"{said}a total of {_format_error(size)} on."
     said += f"{format_count(round(size))} {unit}{' a group' if estimate.groups > 1 else ''} on."
+    if estimate.told_from is not None:
+        least = format_count(estimate.told_from)
+        said += f" Below {least} rows it says nothing: the interval is the whole declared range."
     if estimate.noisy_groups:
         noisy, groups = format_count(estimate.noisy_groups), format_count(estimate.groups)
         said += f" At least {noisy} of the {groups} groups are smaller than that."
@@ -504,7 +508,19 @@ def describe_preflight(found: Preflight) -> list[str]:
         f"{format_count(each.above)} of {format_count(each.units)} privacy units"
         for each in found.bounds
     ]
+    lines += [
+        f"{each.question}: {_small_groups(each)} fewer than {format_count(each.least)} rows that "
+        "count, and then the 95% interval is the whole declared range"
+        for each in found.groups
+    ]
     return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
+
+
+def _small_groups(look: GroupLook) -> str:
+    if look.groups == 1:
+        return "there are"
+    verb = "has" if look.small == 1 else "have"
+    return f"{format_count(look.small)} of {format_count(look.groups)} groups {verb}"
 
 
 MIN_USED_PART = 0.1
