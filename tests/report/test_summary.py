@@ -229,3 +229,15 @@ def test_it_says_what_someone_is_sure_of(released):
     scenario, release = released
     said = words_of(describe_report("T", scenario.plan, release, scenario))
     assert "50.0% sure that a person is in the data" in said and "sure of that person" not in said
+
+
+def test_a_public_number_of_people_is_held_against_the_promise():
+    """T12: ε for additions is 2ε for someone who knows the size, 9/13 from 50% and not 60%."""
+    said = summary.explain_public_size(PLAN, 2400)
+    assert "2,400" in said and "from 50.0% to 69.3%" in said
+    assert summary.explain_public_size(PLAN, None) == ""
+    known = wi.calibrate(wi.Posterior("0.6"), wi.families.FixedSize("0.1", "0.5"))
+    assert summary.explain_public_size(known, 2400) == ""  # that is the promise itself
+    doubt = wi.families.AtMostKnown(3, "0.1", "0.9")
+    plan = wi.calibrate(wi.Posterior("0.95"), doubt, delta=1e-3, query="count", entities=40)
+    assert "promised nothing" in summary.explain_public_size(plan, 40)

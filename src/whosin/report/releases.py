@@ -39,7 +39,7 @@ from whosin.report.document import (
     note,
 )
 from whosin.report.numbers import format_count, format_epsilon, format_general, format_plural
-from whosin.report.summary import describe_summary
+from whosin.report.summary import describe_summary, explain_public_size
 from whosin.report.table_views import (
     answer_chart,
     answer_decimals,
@@ -122,8 +122,13 @@ def describe_estimates(
     estimates: Sequence[CostEstimate],
     remaining: float | None = None,
     suggestions: Sequence[Suggestion] = (),
+    people: int | None = None,
 ) -> Document:
-    """What a batch would cost and how good it would be."""
+    """What a batch would cost and how good it would be.
+
+    Args:
+        people: how many there are, where the scenario calls that public.
+    """
     dry = Paragraph((Strong(title), ": a dry run. Nothing is spent, no row is read."))
     promise = [
         card.describe_adversary(plan.family),
@@ -155,7 +160,8 @@ def describe_estimates(
     better = [
         make_section("What would make it better", *map(suggestion_words, suggestions))
     ] * bool(suggestions)
-    last = make_section("", *_describe_cautions(estimates), whole, *left)
+    public = [explain_public_size(plan, people)] if people is not None else []
+    last = make_section("", *_describe_cautions(estimates), whole, *left, *filter(None, public))
     sizes = _describe_sizes(estimates)
     return Document("", (first, *sizes, *tables, *_describe_gains(estimates), *better, last))
 

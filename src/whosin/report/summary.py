@@ -199,15 +199,20 @@ def describe_summary(
 ) -> tuple[TextSection, ...]:
     """Page 1 for everyone, page 2 for the officer."""
     about = ABOUT_UNSAID if scenario is None else scenario.about
+    people = None if scenario is None else scenario.table.people
     looked_up = () if scenario is None else scenario.looked_up
     return (
-        *_describe_for_everyone(plan, release, about, looked_up),
+        *_describe_for_everyone(plan, release, about, looked_up, people),
         *_describe_for_officer(plan, release, about, looked_up),
     )
 
 
 def _describe_for_everyone(
-    plan: Plan, release: Release, about: AboutSection, looked_up: Sequence[str]
+    plan: Plan,
+    release: Release,
+    about: AboutSection,
+    looked_up: Sequence[str],
+    public_size: int | None,
 ) -> Iterator[TextSection]:
     """What was published, the promise, who chose it, what holds if they were wrong."""
     when = f"{release.when[:10]}, {release.when[11:16]} UTC" if release.when else "–"
@@ -243,7 +248,9 @@ def _describe_for_everyone(
         about.reasons or f"Why is {_unsaid('reasons')}.",
         level=2,
     )
-    yield make_section("What holds if they were wrong", *_wrong_choice_parts(plan), level=2)
+    size = [Paragraph(words, "bad")] if (words := explain_public_size(plan, public_size)) else []
+    wrong = *_wrong_choice_parts(plan), *size
+    yield make_section("What holds if they were wrong", *wrong, level=2)
     limits = limits_lines(plan, release.budget_state, release.people, looked_up)
     yield make_section("What is not promised", *limits, level=2)
 
@@ -294,6 +301,22 @@ def _wrong_choice_parts(plan: Plan) -> Iterator[TextTable | Paragraph]:
         most = format_figures(failing, 3, "up")
         words = f"Each limit may fail with a probability of at most {most}, given that the person"
         yield note(f"{words} is in.")
+
+
+def explain_public_size(plan: Plan, people: int | None) -> str:
+    """What a number of people that the scenario calls public means for a promise against someone
+    who does not know it (T12: twice the ε); empty where it changes nothing."""
+    if people is None or plan.relation == "replace":
+        return ""
+    prior, swapped = max(list_priors(plan), default=ONE_HALF), bound_replacement(plan)
+    limit = f"can go from {format_percent(prior, 'down')} to {swapped.words(prior)}"
+    if swapped.ratio == inf:
+        limit = "is promised nothing"
+    return (
+        f"The scenario calls the number of people, {format_count(people)}, public, and the promise "
+        f"is against someone who does not know it. Whoever knows it exactly {limit}"
+        f"{swapped.exception}; with size-known = true in [adversary] the promise is against them too."
+    )
 
 
 def limits_lines(

@@ -182,7 +182,7 @@ def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
     }
     if tables := [each for estimate in estimates for each in estimate.tables]:
         data["tables"] = tables
-    shown = title, plan, estimates, left, suggestions
+    shown = title, plan, estimates, left, suggestions, table.people
     print_result(json, data, releases.describe_estimates, *shown)
 
 
