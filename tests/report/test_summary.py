@@ -206,7 +206,7 @@ def test_what_is_signed_names_the_digest_of_its_answers(released, tmp_path):
 def test_one_epsilon_is_written_in_one_way(released, capsys):
     """ln 1.5 = 0.4054651… was 0.4054, 0.4055 and 0.405465 in one report."""
     from whosin.report.card import cost_words, describe_budget_states
-    from whosin.report.numbers import format_epsilon, format_spent
+    from whosin.report.numbers import format_epsilon
     from whosin.report.releases import describe_costs, describe_estimates
 
     scenario, release = released
@@ -219,10 +219,10 @@ def test_one_epsilon_is_written_in_one_way(released, capsys):
     text = "\n".join([*map(words_of, documents), describe_costs(plan, estimates)])
     whole = {each for each in re.findall(r"[0-9]\.[0-9]+", text) if each.startswith("0.40")}
     assert whole == {"0.405465"}
-    assert (format_epsilon(0.1999999), format_spent(0.1999999)) == ("0.199999", "0.2")
-    assert format_spent(Fraction(300000000001, 10**12)) == "0.3"  # the ledger's last unit
-    assert format_spent(0.4054658, 0.4054651) == "0.405466"  # more than the budget shows
-    assert cost_words(Cost.pure(exact_fraction(plan.epsilon)), plan) == "ε = 0.405465"
+    assert format_epsilon(0.1999999) == "0.199999"
+    for units in (299999999999, 300000000001):  # the ledger's last unit
+        assert format_epsilon(Fraction(units, 10**12)) == "0.3"
+    assert cost_words(Cost.pure(exact_fraction(plan.epsilon))) == "ε = 0.405465"
 
 
 def test_it_says_what_someone_is_sure_of(released):

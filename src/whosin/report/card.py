@@ -51,7 +51,6 @@ from whosin.report.numbers import (
     format_general,
     format_plural,
     format_short,
-    format_spent,
     per_thousand,
     rounding_side,
 )
@@ -399,7 +398,7 @@ def describe_chain_plan(plan: ChainPlan, query: str, rows: int, promise: str) ->
     lines: list[tuple[Words, float, str]] = [
         ("differential privacy", plan.plain_scale, plain),
         ((Strong("this plan"),), plan.scale, own),
-        ("group privacy", plan.group_scale, f"at most {format_spent(plan.epsilon)}"),
+        ("group privacy", plan.group_scale, f"at most {format_decimals(plan.epsilon, 4, 'up')}"),
     ]
     cells = [
         (name, format_figures(scale, 4, "up"), leaks, f"±{format_general(scale * math.log(20), 4)}")
@@ -456,7 +455,7 @@ def people_lines(people: PeopleBudget, answers: str = "the answers so far") -> l
         sure = format_percent(people.posterior(total, certain=certain), "up")
         but = "" if certain else f", but for {format_figures(people.failure, 3, 'up')} of cases"
         lines.append(
-            f"Of someone who is in all of them {what} allow ε = {format_spent(total)}: "
+            f"Of someone who is in all of them {what} allow ε = {format_figures(total, 6, 'up')}: "
             f"whoever was {prior} sure can become {sure} sure{but}."
         )
     if len(lines) < 2:
@@ -505,8 +504,7 @@ def _budget_lines(budget_state: BudgetState) -> list[str]:
     else:
         read = "" if budget_state.reading == "pure" else ", added up as ρ of zero-concentrated DP"
         count = format_plural(budget_state.debits, "debit")
-        spent = format_spent(budget_state.epsilon, budget_state.plan.epsilon)
-        lines.append(f"Spent: ε = {spent} in {count}{read}.")
+        lines.append(f"Spent: ε = {format_epsilon(budget_state.epsilon)} in {count}{read}.")
     if budget_state.state == "open":
         alone = " It allows one answer only." if budget_state.budget.alone else ""
         epsilon = format_epsilon(budget_state.spendable)
@@ -602,21 +600,19 @@ def _question_text(entry: Entry) -> str:
     return " ".join(parts)[:80] or str(entry.request)
 
 
-def cost_words(cost: Cost, plan: Plan | None = None) -> str:
-    """A cost in words; all of a plan's budget reads as `budget_words` shows it."""
+def cost_words(cost: Cost) -> str:
     if cost.rho >= encoding.INFINITE_UNITS:
         return "a promise of its own"
     pure = cost.epsilon < encoding.INFINITE_UNITS
     symbol, amount = ("ε", cost.epsilon) if pure else ("ρ", cost.rho)
-    whole = math.inf if plan is None or not pure else plan.epsilon
-    text = f"{symbol} = {format_spent(Fraction(amount, EPSILON_UNITS), whole)}"
+    text = f"{symbol} = {format_epsilon(Fraction(amount, EPSILON_UNITS))}"
     failing = format_figures(Fraction(cost.delta, encoding.DELTA_UNITS), 3, "up")
     return f"{text}, δ = {failing}" if cost.delta else text
 
 
 def spending_words(what: str, cost: Cost, plan: Plan) -> str:
     """What a release spends of its plan, in the sentence that asks for it."""
-    return f"{what} will spend {cost_words(cost, plan)} of {budget_words(plan)}, for good."
+    return f"{what} will spend {cost_words(cost)} of {budget_words(plan)}, for good."
 
 
 def check_lines(checks: Sequence[HistoryCheck]) -> list[str]:

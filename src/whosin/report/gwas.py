@@ -42,7 +42,7 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.numbers import format_epsilon, format_spent
+from whosin.report.numbers import format_epsilon
 from whosin.report.study_labels import relatives_section
 from whosin.report.table_views import format_cell
 
@@ -374,7 +374,7 @@ def _published_lines(estimate: StudyCostEstimate) -> list[str]:
     whose = "Its" if asked.size == 1 else "Their"
     lines = [
         f"{_candidate_words(estimate)}, chosen by {score} with noise of scale "
-        f"{estimate.selection_scale:.4g} (ε = {format_spent(chosen)})."
+        f"{estimate.selection_scale:.4g} (ε = {format_epsilon(chosen)})."
         if asked.top
         else f"Numbers about {asked.size} SNPs among {_group_words(estimate)}, named without "
         "looking at the data.",
@@ -392,7 +392,7 @@ def _published_lines(estimate: StudyCostEstimate) -> list[str]:
         pooled = asked.relation != "genotype"
         lines.append(
             f"{whose} allele counts with noise of scale {estimate.scale:.4g} "
-            f"(ε = {format_spent(numbers)}): 95% of case frequencies are within "
+            f"(ε = {format_epsilon(numbers)}): 95% of case frequencies are within "
             f"±{format_figures(within / (2 * estimate.cases), 4, 'up')}. P, OR and its interval "
             "follow from them, noise included."
             + (" The count of cases and controls together is exact." if pooled else "")
@@ -400,13 +400,13 @@ def _published_lines(estimate: StudyCostEstimate) -> list[str]:
     elif asked.numbers == "chi2":
         lines.append(
             f"{whose} χ² with noise of scale {estimate.scale:.4g} "
-            f"(ε = {format_spent(numbers)}): 95% are within ±{format_figures(within, 4, 'up')}."
+            f"(ε = {format_epsilon(numbers)}): 95% are within ±{format_figures(within, 4, 'up')}."
         )
     elif asked.numbers == "effects":
         lines.append(
             f"{whose} {'effect' if asked.size == 1 else 'effects'} with noise of scale "
-            f"{estimate.scale:.4g} (ε = {format_spent(numbers)}), in units of what one person can "
-            "move one by. BETA, its interval and P follow, noise included."
+            f"{estimate.scale:.4g} (ε = {format_epsilon(numbers)}), in units of what one person "
+            "can move one by. BETA, its interval and P follow, noise included."
         )
     lines.append(f"Neighbouring studies: {RELATION_NAMES[asked.relation]}.")
     if estimate.trait is not None:
@@ -416,7 +416,7 @@ def _published_lines(estimate: StudyCostEstimate) -> list[str]:
         ratio = math.exp(doubled) if doubled < 700 else math.inf
         half = format_percent(beliefs.posterior(ratio, 0.5), "up")
         lines.append(
-            f"Exchanging two labels is two of these changes: ε = {format_spent(doubled)}, from "
+            f"Exchanging two labels is two of these changes: ε = {format_epsilon(doubled)}, from "
             f"50% to at most {half} sure of who is a case."
         )
     else:

@@ -12,7 +12,7 @@ from fractions import Fraction
 from whosin.exact import Rounding, format_decimals, format_figures
 
 FOUR_DIGIT_WIDTH = len("9,999")
-EPSILON_DIGITS, DUST_SHARE = 6, 1e-9
+EPSILON_DIGITS, DUST_SHARE = 6, 1e-10
 
 
 def format_count(count: int) -> str:
@@ -42,20 +42,15 @@ def format_at_least(value: float) -> str:
 
 
 def format_epsilon(epsilon: float | Fraction) -> str:
-    """An ε (or ρ) that may be spent, with six significant digits, rounded down."""
-    return "∞" if epsilon == math.inf else format_figures(epsilon, EPSILON_DIGITS, "down")
-
-
-def format_spent(epsilon: float | Fraction, budget: float | Fraction = math.inf) -> str:
-    """An ε (or ρ) that is spent, with six significant digits, rounded up, but for the last units of
-    a ledger; all of a budget reads as `format_epsilon` shows it."""
-    text = format_figures(epsilon, EPSILON_DIGITS) if epsilon < math.inf else "∞"
-    if text == "∞" or abs(float(text) - epsilon) <= DUST_SHARE * epsilon:
+    """An ε or ρ with six significant digits, rounded down, but for the last units of a ledger: a
+    budget that is typed elsewhere keeps its promise, and what was spent of it reads as it does.
+    What it means, a belief, is rounded up."""
+    if epsilon == math.inf:
+        return "∞"
+    text = format_figures(epsilon, EPSILON_DIGITS)
+    if abs(float(text) - epsilon) <= DUST_SHARE * epsilon:
         return text
-    text = format_figures(epsilon, EPSILON_DIGITS, "up")
-    whole = format_epsilon(budget)
-    within = budget < math.inf and epsilon <= budget * (1 + DUST_SHARE)
-    return whole if within and float(text) > float(whole) else text
+    return format_figures(epsilon, EPSILON_DIGITS, "down")
 
 
 def format_short(value: float | Fraction, rounded: Rounding = "nearest") -> str:

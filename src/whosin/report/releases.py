@@ -150,7 +150,7 @@ def describe_estimates(
         if estimate.tables
     ]
     total = sum((estimate.spend.cost(plan.relation) for estimate in estimates), Cost(0, 0))
-    whole = f"In all {cost_words(total, plan)} of {budget_words(plan)}."
+    whole = f"In all {cost_words(total)} of {budget_words(plan)}."
     if any(estimate.spend.alone for estimate in estimates):
         whole = "Its promise does not add to others: it must be the only release."
     left = []

@@ -31,7 +31,7 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.numbers import format_epsilon, format_spent
+from whosin.report.numbers import format_epsilon
 
 CORRECTED_COLUMNS = (
     *("CHR", "SNP", "BP", "A1", "A2", "F_A", "F_U", "OR", "SE", "L95", "U95", "P"),
@@ -219,7 +219,7 @@ def relatives_section(estimate: StudyCostEstimate) -> list[TextSection]:
         after = beliefs.posterior(math.exp(spent), before)
         kind = "a bound" if found.kinships else "exact"
         lines.append(
-            f"That is ε = {format_spent(spent)}, from {format_percent(before)} to at most "
+            f"That is ε = {format_epsilon(spent)}, from {format_percent(before)} to at most "
             f"{format_percent(float(after), 'up')}, against someone who knows all other genomes "
             f"and the pedigree. It is {kind} for the count of one SNP; for several, which may be "
             "linked, and for choosing, relatives count with all that they may share."

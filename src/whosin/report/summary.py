@@ -315,7 +315,7 @@ def explain_public_size(plan: Plan, people: int | None) -> str:
     return (
         f"The scenario calls the number of people, {format_count(people)}, public, and the promise "
         f"is against someone who does not know it. Whoever knows it exactly {limit}"
-        f"{swapped.exception}; with size-known = true in [adversary] the promise is against them too."
+        f"{swapped.exception}; with size-known = true in [adversary] the promise holds for them."
     )
 
 

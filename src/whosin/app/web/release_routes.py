@@ -150,7 +150,7 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
             ],
             suggestions=[plain_json(suggestion_data(each)) for each in better],
             meaningless=list_meaningless(estimates),
-            total=cost_words(total, scenario.plan),
+            total=cost_words(total),
             total_epsilon=None if infinite else total.epsilon / encoding.EPSILON_UNITS,
             epsilon=scenario.plan.epsilon,
             relation=relation,
