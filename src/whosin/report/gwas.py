@@ -43,7 +43,7 @@ from whosin.report.document import (
     note,
 )
 from whosin.report.numbers import format_epsilon
-from whosin.report.study_labels import relatives_section
+from whosin.report.study_labels import SECRET_WORDS, relatives_section
 from whosin.report.table_views import format_cell
 
 Row = dict[str, str | int | float]
@@ -338,12 +338,6 @@ RELATION_NAMES = {
     "label-swap": "a case and a control exchange labels (who is a case?)",
     "genotype": "one participant has another genotype (what is someone's genotype?)",
 }
-SECRET_WORDS = {
-    **dict.fromkeys(("stratum-swap", "label", "label-swap"), "that a person is a case"),
-    "trait": "of a person's value",
-    "genotype": "of a person's genotype",
-}
-"""What is protected under each relation, after "sure"."""
 TEXT_COLUMNS = {"LOCUS", "SNP", "A1", "A2", "frequencies", "test", "protects"}
 """Columns of words; the others are numbers."""
 PRINTED_COLUMNS = (

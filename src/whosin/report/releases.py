@@ -312,7 +312,7 @@ def measured_words(estimate: CostEstimate) -> str:
     for each in ranked[:MAX_MEASURED_TABLES]:
         columns = ", ".join(each["columns"]) or "total"
         kind = " (differences)" if each["differences"] else ""
-        said.append(f"{columns}{kind} {letter} = {format_general(each[word], 3)}")
+        said.append(f"{columns}{kind} {letter} = {format_epsilon(each[word])}")
     more = len(ranked) - MAX_MEASURED_TABLES
     return "; ".join(said) + (f"; {more} more" if more > 0 else "")
 

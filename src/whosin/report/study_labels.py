@@ -45,6 +45,12 @@ LABEL_ADVICE = (
     "do better where everything is to be analysed, in large studies, and where cases are rare: the "
     "less sure anyone is before, the fewer labels change."
 )
+SECRET_WORDS = {
+    **dict.fromkeys(("stratum-swap", "label", "label-swap"), "that a person is a case"),
+    "trait": "of a person's value",
+    "genotype": "of a person's genotype",
+}
+"""What is protected under each relation, after "sure"."""
 
 
 def describe_labels(made: LabelRelease, files: Sequence[Path]) -> Document:
@@ -79,7 +85,7 @@ def describe_label_plan(plan: LabelPlan, people: int) -> Document:
 
 
 def _label_promise(plan: LabelPlan) -> list[TextSection]:
-    looking, promise = plan_card(plan.plan, "that a person is a case")[:2]
+    looking, promise = plan_card(plan.plan, SECRET_WORDS["label"])[:2]
     if len(plan.ranges) > 1:
         looking = make_section(
             "Who is looking",
