@@ -218,8 +218,8 @@ class Preflight:
     @property
     def stops(self) -> bool:
         """Whether the release should not be paid for as it is."""
-        looks = (*self.columns, *self.groups)
-        return bool(self.empty_conditions) or any(each.stops for each in looks)
+        stopping = (*(each.stops for each in self.columns), *(each.stops for each in self.groups))
+        return bool(self.empty_conditions) or any(stopping)
 
 
 def run_preflight(
