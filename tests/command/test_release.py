@@ -272,8 +272,9 @@ def test_paths_are_relative_to_the_scenario(hospital, monkeypatch, tmp_path_fact
     assert list(Path().iterdir()) == []
 
 
-def test_means_of_small_groups_stop_without_a_public_number_of_people(run, tmp_path):
-    """Nobody said how many people there are: the curator's look does, and nothing is spent."""
+def test_means_of_small_groups_are_said_before_they_are_paid(run, tmp_path, monkeypatch):
+    """Nobody said how many people there are: the curator's look does, and the person may say no."""
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     (tmp_path / "t.toml").write_text(
         """
         [target]
@@ -291,14 +292,13 @@ def test_means_of_small_groups_stop_without_a_public_number_of_people(run, tmp_p
         """,
         encoding="utf-8",
     )
-    for people, code in ((4, 1), (400, 0)):
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
+    for people, small in ((4, True), (400, False)):
         rows = "".join(f"p{n},{n % 100}\n" for n in range(people))
         (tmp_path / "t.csv").write_text(f"who,age\n{rows}", encoding="utf-8")
-        got, out, err = run("release", tmp_path / "t.toml", "--json")
-        assert got == code and bool(out) is not bool(code)
-        assert ("the whole declared range" in err and "before anything was spent" in err) is bool(
-            code
-        )
-        assert (tmp_path / "ledger.db").exists() is not bool(code)
+        code, out, err = run("release", tmp_path / "t.toml")
+        assert (code, out) == (1, "") and "nothing was spent" in err
+        assert ("the whole declared range" in err) is small
+        assert not (tmp_path / "ledger.db").exists()
     out = " ".join(run("release", tmp_path / "t.toml", "--dry-run")[1].split())
     assert re.search(r"Below [0-9]+ rows it says nothing", out)

@@ -191,11 +191,6 @@ class GroupLook:
     small: int
     least: int
 
-    @property
-    def stops(self) -> bool:
-        """Whether most of the answer would say nothing."""
-        return 2 * self.small > self.groups
-
 
 @dataclass(frozen=True)
 class Preflight:
@@ -218,8 +213,7 @@ class Preflight:
     @property
     def stops(self) -> bool:
         """Whether the release should not be paid for as it is."""
-        stopping = (*(each.stops for each in self.columns), *(each.stops for each in self.groups))
-        return bool(self.empty_conditions) or any(stopping)
+        return bool(self.empty_conditions) or any(each.stops for each in self.columns)
 
 
 def run_preflight(
