@@ -287,7 +287,7 @@ def test_below_a_number_of_rows_the_interval_is_the_whole_range(query: Query) ->
         assert found.told_from < found.readable_from
     if found.told_from is not None:
         for rows, fills in ((found.told_from, False), (round(found.told_from * 0.95) - 1, True)):
-            said = query.expected_error(table, found.parts or found.details, rows)  # type: ignore[arg-type]
+            said = query.expected_error(table, found.parts or found.details, rows)
             assert said is not None and said.fills is fills
 
 
@@ -298,7 +298,7 @@ def test_the_look_counts_the_groups_that_are_too_small() -> None:
     held = {"A": 9, "B": 3, "C": 1, "Z": 40}
     rows = [(f"{ward}{n % 6}", ward) for ward, count in held.items() for n in range(count)]
     rows += [("p", "D")] * 3 + [("q", "D"), ("r", "A")]
-    data = {"who": [who for who, _ in rows], "ward": [ward for _, ward in rows]}
+    data: dict[str, list[Any]] = {"who": [who for who, _ in rows], "ward": [w for _, w in rows]}
     data |= {"age": [5.0] * len(rows)}
     for unit, sizes in (
         ("who", {"A": 10, "B": 3, "C": 1, "D": 3}),
