@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from whosin.app.cli.options import Json, ScenarioFile, print_json, print_warning
+from whosin.app.cli.options import Json, ScenarioFile, print_json, print_unsaid
 from whosin.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from whosin.scenario_model import AboutSection
 
 
 def evidence(
@@ -56,15 +51,6 @@ def evidence(
         print_document(packs.describe_evidence(data))
     else:
         print(f"{save}: {', '.join(packs.PACK_FILES)}. {data['notice']}")
-
-
-def print_unsaid(about: AboutSection, keys: Sequence[str]) -> None:
-    """Warn that nobody would know who answers for a release, with the lines to paste."""
-    from whosin.report.evidence import about_lines, list_unsaid
-
-    if missing := list_unsaid(about, keys):
-        print_warning(f"[about] of the scenario does not say {', '.join(missing)}. To paste there:")
-        print("\n".join(f"    {line}" for line in about_lines(about, missing)), file=sys.stderr)
 
 
 def _check_folder(folder: Path) -> None:

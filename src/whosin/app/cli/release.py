@@ -25,6 +25,7 @@ from whosin.app.cli.options import (
     confirm_spending,
     print_json,
     print_result,
+    print_unsaid,
     print_warning,
     progress_bar,
 )
@@ -156,7 +157,6 @@ def check_answer_files(scenario: Scenario, save: Path | None) -> None:
 def warn_signers(loaded: Scenario, report: Path | None) -> None:
     """Say before anything is paid what a report that is to be signed would not say."""
     if report is not None:
-        from whosin.app.cli.evidence import print_unsaid
         from whosin.report.evidence import SIGNED_KEYS
 
         print_unsaid(loaded.about, SIGNED_KEYS)
