@@ -222,6 +222,17 @@ def test_another_month_is_looked_at_before_it_pays(release, tmp_path):
     assert release("january")[1]["budget_state"]["debits"] == 1
 
 
+def test_a_month_that_is_refused_leaves_no_trace(release, run, tmp_path):
+    """--continues on an empty budget used to record the month, and then refused it."""
+    for path in tmp_path.glob("*.toml"):
+        path.write_text(path.read_text().replace('"1/4"', "1"))
+    assert release("january")[0] == 0
+    kept = run("ledger", "export", tmp_path / "ledger.db", "--json")[1]
+    code, _, err = release("february", "--continues", "january")
+    assert code == 1 and "0 left" in err
+    assert run("ledger", "export", tmp_path / "ledger.db", "--json")[1] == kept
+
+
 def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path):
     rows = ["a,x,5", "a,x,6", "a,y,7", "b,y,90", "b,y,", ",x,8", "c,x,500"]
     (tmp_path / "january.csv").write_text("\n".join(["person,ward,days", *rows]) + "\n")

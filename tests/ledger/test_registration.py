@@ -68,6 +68,29 @@ def test_a_column_called_row_is_not_each_row(tmp_path, ledger) -> None:
         Session(table(second, "row"), PLAN, ledger, amend=True, **options)
 
 
+@pytest.mark.parametrize("share", [1, None])
+@pytest.mark.parametrize("bare", [False, True])
+def test_a_refused_session_records_nothing(tmp_path, visits, ledger, share, bare) -> None:
+    """The next month's table used to be recorded before the empty budget was seen."""
+    if bare:  # registered without a table, and paid by someone without one
+        ledger.register("visits", PLAN)
+        ledger.answer("visits", Spend({}, {"add-remove": Cost.pure(PLAN.epsilon)}), lambda: 1)
+    else:
+        Session(table(visits), PLAN, ledger, share=1).ask(Count())
+    later = tmp_path / "later.csv"
+    later.write_text(ROWS + "p8,v80,4\n")
+    before = ledger.history("visits")
+    for plan in (PLAN, oracle.PLANS["replace"]):
+        with pytest.raises(BudgetRefused):
+            Session(table(later), plan, ledger, dataset="visits", amend=True, share=share)
+        assert ledger.history("visits") == before
+    ledger.close("visits")
+    before = ledger.history("visits")
+    with pytest.raises(BudgetRefused, match="closed"):
+        Session(table(later), PLAN, ledger, dataset="visits", amend=True, share=share)
+    assert ledger.history("visits") == before
+
+
 def test_a_name_in_two_spellings_is_one_dataset(tmp_path, ledger) -> None:
     path = tmp_path / "Zoe\u0308.csv"
     path.write_text(ROWS)

@@ -286,6 +286,45 @@ def test_answers_that_would_fill_the_range_are_named() -> None:
     assert "mean" in list_meaningless(small) and list_meaningless(large) == []
 
 
+@pytest.mark.parametrize("query", QUESTIONS, ids=lambda each: each.kind)
+def test_below_a_number_of_rows_the_interval_is_the_whole_range(query: Query) -> None:
+    table = evenly(10)
+    found = estimate(query, table)
+    if query.kind in ("mean", "variance", "deviation"):
+        assert found.told_from is not None and found.readable_from is not None
+        assert found.told_from < found.readable_from
+    if found.told_from is not None:
+        for rows, fills in ((found.told_from, False), (round(found.told_from * 0.95) - 1, True)):
+            said = query.expected_error(table, found.parts or found.details, rows)
+            assert said is not None and said.fills is fills
+
+
+def test_the_look_counts_the_groups_that_are_too_small() -> None:
+    """Rows that count, of people: three of p, of whom two rows count, are two; "other" is none."""
+    from whosin.release.inspection import run_preflight
+
+    held = {"A": 9, "B": 3, "C": 1, "Z": 40}
+    rows = [(f"{ward}{n % 6}", ward) for ward, count in held.items() for n in range(count)]
+    rows += [("p", "D")] * 3 + [("q", "D"), ("r", "A")]
+    data: dict[str, list[Any]] = {"who": [who for who, _ in rows], "ward": [w for _, w in rows]}
+    data |= {"age": [5.0] * len(rows)}
+    for unit, sizes in (
+        ("who", {"A": 10, "B": 3, "C": 1, "D": 3}),
+        ("row", held | {"A": 10, "D": 4}),
+    ):
+        known = {"max_rows_per_group": 2} if unit == "who" else {}
+        domains = {key: DOMAINS[key] for key in ("age", "ward")}
+        table = release.Table(pa.table(data), unit, domains, name="look", **known)  # type: ignore[arg-type]
+        query = release.Mean(column="age", by="ward")
+        for least in (1, 2, 3, 4, 5, 11):
+            policy = query.contribution_policy(table)
+            found = run_preflight(table, [], [policy], [query], [least])
+            small = sum(size < least for ward, size in sizes.items() if ward in "ABCD")
+            assert [(each.groups, each.small) for each in found.groups] == [(4, small)] * bool(
+                small
+            )
+
+
 WIDTHS: list[Query] = [
     release.Count(within=50),
     release.Count(by=["sex", "ward"], within=20),

@@ -331,7 +331,7 @@ def test_the_same_again_shows_the_stored_answers(
     go_to(page, "price")
     page.locator("#budget summary").click()
     page.get_by_label("Share of the budget").fill("40")
-    expect(page.locator("#total")).to_contain_text("In all ε = 0.1622")
+    expect(page.locator("#total")).to_contain_text("In all ε = 0.162186")
     release(page, look=True)
     answers = page.locator("#answers")
     expect(answers.locator(".answer")).to_have_count(4)

@@ -345,7 +345,7 @@ def estimate_release(settings: Settings, visitor: Visitor, body: StudyReleaseBod
 
 
 def _spending_words(estimate: StudyCostEstimate, dataset: str) -> str:
-    cost = cost_words(estimate.spend().cost(estimate.plan.relation), 6)
+    cost = cost_words(estimate.spend().cost(estimate.plan.relation))
     return f"This will spend {cost} of {budget_words(estimate.plan)} for {dataset}."
 
 
