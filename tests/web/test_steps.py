@@ -317,6 +317,19 @@ def test_a_correction_goes_on_with_the_same_budget(
             "/api/release/report", json=body | {"request": second.json()["request"]}
         )
         assert report.status_code == 200
+        # The file before, asked again, shows what was paid for it.
+        assert client.post("/api/estimate", json=first).json()["stored"] == made["request"]
+        again = client.post("/api/release", json={"scenario": first})
+        assert again.status_code == 200, again.text
+        assert again.json()["answers"] == made["answers"]
+        other = first | {"queries": [{"kind": "rows"}]}
+        asked = client.post("/api/estimate", json=other).json()
+        assert asked["stored"] is None and asked["refusal"] and not asked["lacks_budget"]
+        # A further question beside one that was paid for, and one that would say nothing.
+        more = corrected | {"queries": [{"kind": "count"}, {"kind": "rows"}]}
+        estimate = client.post("/api/estimate", json=more).json()
+        assert estimate["paid"] == [second.json()["request"], None]
+        assert estimate["lacks_budget"] and "has 0 left" in estimate["refusal"]
     with Ledger(hospital.ledger) as ledger:
         assert ledger.datasets() == ["hospital"] and ledger.budget_state("hospital").debits == 2
         assert "amended" in [entry.kind for entry in ledger.history("hospital")]
