@@ -300,7 +300,7 @@ def test_a_correction_goes_on_with_the_same_budget(
     served(tmp_path / "more", 300)
     source = tmp_path / "more" / "hospital.parquet"
     (hospital.folder / "corrected.parquet").write_bytes(source.read_bytes())
-    first = SCENARIO | {"queries": [{"kind": "count"}], "budget": {"share": "1/2"}}
+    first = SCENARIO | {"queries": [{"kind": "count"}], "budget": {"share": "1/4"}}
     corrected = first | {"table": SCENARIO["table"] | {"source": "corrected.parquet"}}
     corrected["continues"] = "hospital"
     with program(serving(hospital)) as client:
@@ -327,11 +327,19 @@ def test_a_correction_goes_on_with_the_same_budget(
         assert asked["stored"] is None and asked["refusal"] and not asked["lacks_budget"]
         # A further question beside one that was paid for, and one that would say nothing.
         more = corrected | {"queries": [{"kind": "count"}, {"kind": "rows"}]}
+        more["budget"] = {"share": "3/4"}
         estimate = client.post("/api/estimate", json=more).json()
         assert estimate["paid"] == [second.json()["request"], None]
-        assert estimate["lacks_budget"] and "has 0 left" in estimate["refusal"]
+        assert estimate["lacks_budget"] and estimate["refusal"]
+        few = corrected | {"table": corrected["table"] | {"people": 12}}
+        body = {"scenario": few | {"queries": [{"kind": "mean", "column": "age"}]}}
+        problem(client.post("/api/release", json=body), 409, "accept_meaningless")
+        with Ledger(hospital.ledger) as ledger:
+            assert ledger.budget_state("hospital").debits == 2
+        body["accept_meaningless"] = True
+        assert client.post("/api/release", json=body).status_code == 200
     with Ledger(hospital.ledger) as ledger:
-        assert ledger.datasets() == ["hospital"] and ledger.budget_state("hospital").debits == 2
+        assert ledger.datasets() == ["hospital"] and ledger.budget_state("hospital").debits == 3
         assert "amended" in [entry.kind for entry in ledger.history("hospital")]
 
 
