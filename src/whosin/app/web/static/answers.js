@@ -1,10 +1,11 @@
 // The step Report: the answers with their error bars, the card, and files to keep.
 
-import { aboutKeys, missingWords } from "./about.js";
+import { aboutKeys, markMissing, missingAbout } from "./about.js";
 import { download } from "./api.js";
 import { answerChart } from "./charts.js";
-import { $, clearErrors, h, roundedWords, sections, showError } from "./dom.js";
+import { $, ask, clearErrors, costWords, h, roundedWords, sections, showError } from "./dom.js";
 import { linkNumbers, term } from "./glossary.js";
+import { go } from "./steps.js";
 import { tables } from "./tables.js";
 
 const plainName = (title) => title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "answer";
@@ -50,14 +51,35 @@ function single(answer) {
   return [h("p", { class: "single" }, mark(answer, 0), inWords("value")), h("p", { class: "soft" }, between)];
 }
 
-async function keep(path, body, name) {
-  clearErrors("download");
+// A file that the server makes, which takes seconds: the button says so until the file is there.
+// `body`: what is asked, by POST; by GET without one.
+export async function keep(button, path, body, name, slot = "download") {
+  if (button.getAttribute("aria-busy") === "true") return;
+  const label = button.textContent;
+  clearErrors(slot);
+  button.setAttribute("aria-busy", "true");
+  button.textContent = `${label} …`;
   try {
     await download(path, body, name);
   } catch (error) {
-    const message = error.field?.startsWith("about.") ? missingWords() : error.message;
-    showError({ field: "download", message }, "download");
+    showError({ field: slot, message: error.message }, slot);
+  } finally {
+    button.textContent = label;
+    button.removeAttribute("aria-busy");
   }
+}
+
+// What is to be signed says who answers for it: ask first, where that is not said.
+async function isSigned(label, isNeeded) {
+  const missing = missingAbout();
+  if (!missing.length) return true;
+  const lines = [`“${label}” would not say: ${missing.join(", ")}.`, "It is asked under Release, “Who answers for it, and why”."];
+  const answer = await ask("Who answers for it?", lines, "Say it now", isNeeded ? "" : "Leave it open");
+  if (answer === "yes") {
+    go("release");
+    setTimeout(markMissing); // once the step is there
+  }
+  return answer === "other";
 }
 
 // What an answer is about that nobody gave a name.
@@ -75,7 +97,7 @@ function card(answer, index, body) {
   const several = Boolean(answer.tables);
   const chart = several ? null : answerChart(answer);
   const button = (label, words, path, name) =>
-    h("button", { type: "button", class: "quiet", "aria-label": words, onclick: () => keep(path, body, name) }, label);
+    h("button", { type: "button", class: "quiet", "aria-label": words, onclick: (event) => keep(event.currentTarget, path, body, name) }, label);
   const csv = (one, number) =>
     button("CSV", `Download ${one.title} as CSV`, `/api/release/csv?answer=${index}&table=${number}`, `${plainName(one.title)}.csv`);
   return h(
@@ -89,7 +111,7 @@ function card(answer, index, body) {
       body && file ? button("Parquet", `Download ${file}`, `/api/release/file?answer=${index}`, file) : null,
       file || !body ? null : button(several ? "All as CSV" : "CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${index}`, `${plainName(answer.title)}.csv`),
     ),
-    h("p", { class: "note" }, term("cost", answer.paid), ...(answer.noise ? ["; ", term("scale", answer.noise)] : [])),
+    h("p", { class: "note" }, term("cost", costWords(answer.paid, answer.cost?.epsilon)), ...(answer.noise ? ["; ", term("scale", answer.noise)] : [])),
     alone && !several ? single(answer) : null,
     several ? tables(answer, body ? index : `stored-${(opened += 1)}`, body ? csv : () => null) : null,
     chart ? h("div", { class: "chart" }, chart) : null,
@@ -120,15 +142,15 @@ export function answers(made, body) {
   const whole = () => ({ ...body, scenario: scenario() });
   const files = [
     ["HTML report", "/api/release/report", whole, `${file}.html`],
-    ["Officer’s two pages", "/api/release/report?reader=officer", whole, `${file}-officer.html`],
-    ["Evidence pack (ZIP)", "/api/evidence", scenario, `${file}-evidence.zip`],
+    ["Officer’s two pages", "/api/release/report?reader=officer", whole, `${file}-officer.html`, (label) => isSigned(label, false)],
+    ["Evidence pack (ZIP)", "/api/evidence", scenario, `${file}-evidence.zip`, (label) => isSigned(label, true)],
     ["Scenario (TOML)", "/api/scenario/toml", scenario, `${file}.toml`],
     ["Python script", "/api/scenario/script", whole, `${file}.py`],
   ];
   $("results-title").textContent = made.title;
   $("downloads").replaceChildren(
-    ...files.map(([label, path, what, name]) =>
-      h("button", { type: "button", onclick: () => keep(path, what(), name) }, label),
+    ...files.map(([label, path, what, name, may = () => true]) =>
+      h("button", { type: "button", onclick: async ({ currentTarget }) => (await may(label)) && keep(currentTarget, path, what(), name) }, label),
     ),
   );
   $("answers").replaceChildren(...cards(made, body));

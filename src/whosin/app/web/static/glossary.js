@@ -1,9 +1,9 @@
 // What the words and numbers of this page mean: a dialog, so that it works without a network.
 
-import { $, h } from "./dom.js";
+import { $, h, shortEpsilons } from "./dom.js";
 
 const WORDS = {
-  epsilon: ["ε", "How much all answers together may change what anyone believes: the odds that a person is in the data change by a factor of at most e^ε. Smaller is safer, and noisier. ε = 0.4 is a factor of 1.5."],
+  epsilon: ["ε", "How much all answers together may change what anyone believes: the odds that a person is in the data change by a factor of at most e^ε. Smaller is safer, and noisier. ε = 0.4 is a factor of 1.5. This page shows four digits, rounded down; the ledger counts exactly."],
   relation: ["Neighbours", "Two tables that differ in one person. “Add-remove”: the person is in one and not in the other. “Replace”: someone else is there instead, so that both have the same size."],
   delta: ["δ", "The probability with which the promise may fail. Without one it never fails."],
   rho: ["ρ", "The cost of Gaussian noise (zero-concentrated differential privacy). Costs in ρ add up; an ε follows for each δ."],
@@ -37,7 +37,7 @@ export const term = (key, words) =>
 const NUMBERS = /([εργδ] [=≤] [\d.,]*\d|(?:at most |be )?\d[\d.]*% sure|to at most \d[\d.]*%|head [0-9a-f]{16,})/u;
 const KEYS = { ε: "epsilon", ρ: "rho", γ: "gamma", δ: "delta", h: "head" };
 export const linkNumbers = (text) =>
-  text.split(NUMBERS).map((part, index) => (index % 2 ? term(KEYS[part[0]] ?? "belief", part) : part)).filter((part) => part !== "");
+  shortEpsilons(text).split(NUMBERS).map((part, index) => (index % 2 ? term(KEYS[part[0]] ?? "belief", part) : part)).filter((part) => part !== "");
 
 function explain(only) {
   $("glossary-title").textContent = only ? WORDS[only][0] : "What the words mean";

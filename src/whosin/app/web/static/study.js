@@ -3,7 +3,7 @@
 
 import { get, latest, lost, post, saveBlob } from "./api.js";
 import { manhattanChart } from "./charts.js";
-import { $, allowed, ask, clearErrors, h, sections, showError } from "./dom.js";
+import { $, allowed, ask, clearErrors, h, sections, shortEpsilons, showError } from "./dom.js";
 import { linkNumbers } from "./glossary.js";
 import { inPageWords } from "./words.js";
 
@@ -162,8 +162,8 @@ async function release() {
     }
     const published = cost.card.find((part) => part.title === "What is published")?.lines ?? [];
     const lines = [
-      h("p", {}, h("strong", {}, cost.spends)),
-      cost.remaining === null ? `“${cost.dataset}” is new to the ledger.` : `Before it, ε = ${allowed(cost.remaining, 6)} is left for “${cost.dataset}”.`,
+      h("p", {}, h("strong", {}, shortEpsilons(cost.spends))),
+      cost.remaining === null ? `“${cost.dataset}” is new to the ledger.` : `Before it, ε = ${allowed(cost.remaining)} is left for “${cost.dataset}”.`,
       ...cost.notes,
       ...published,
       "What is released cannot be taken back.",
@@ -190,22 +190,26 @@ async function pay(body) {
   }
 }
 
-function result(made) {
+// What was published of a study, with files of it.
+export function studyResult(made) {
   const picture = h("div", { class: "chart" });
   const name = made.dataset.replace(/\W+/g, "-");
   const file = (text, type, ending) => () => saveBlob(new Blob([text], { type }), `${name}.${ending}`);
-  $("study-result").replaceChildren(h("section", { class: "card", "aria-labelledby": "study-result-title" },
-    h("h2", { id: "study-result-title", tabindex: "-1" }, "What is public now"),
+  new ResizeObserver(() => picture.replaceChildren(...manhattanChart(made.picture, picture.clientWidth))).observe(picture);
+  return [
     made.notes.map((line) => h("p", { class: "caution" }, line)),
     h("p", { class: "downloads" },
       h("button", { type: "button", onclick: file(made.table, "text/tab-separated-values", "tsv") }, "Table (TSV)"),
       made.report ? h("button", { type: "button", onclick: file(made.report, "text/html", "html") }, "HTML page") : null),
     h("h3", {}, made.picture.title), picture, drawn(made.parts, "Published SNPs"),
     h("details", {}, h("summary", {}, "What was promised and published"), sections(made.card)),
-    h("p", { class: "note" }, `Ledger entry: ${made.dataset}, request ${made.request}.`)));
-  const draw = () => picture.replaceChildren(...manhattanChart(made.picture, picture.clientWidth));
-  draw();
-  new ResizeObserver(draw).observe(picture);
+    h("p", { class: "note" }, `Ledger entry: ${made.dataset}, request ${made.request}.`),
+  ];
+}
+
+function result(made) {
+  $("study-result").replaceChildren(h("section", { class: "card", "aria-labelledby": "study-result-title" },
+    h("h2", { id: "study-result-title", tabindex: "-1" }, "What is public now"), studyResult(made)));
   $("study-result-title").focus();
 }
 

@@ -1,5 +1,7 @@
 // What this page calls the fields of a request, in labels and in refusals.
 
+import { shortEpsilons } from "./dom.js";
+
 const LABELS = {
   "adversary.prior": "What they believe already",
   "adversary.known": "How many they know",
@@ -58,6 +60,15 @@ const OF_QUESTION = {
   reasons: "Why this promise",
 };
 
+// A sentence about a scenario in the words of this page: labels for keys, people for privacy units.
+export const inLabels = (text) =>
+  text
+    .replace(/\b(max_rows_per_group|max_groups) = (\d+)/g, (_, key, most) => `“${OF_QUESTION[key]}” (${most})`)
+    .replace(/\bhave no privacy unit\b/g, "do not say whose they are")
+    .replace(/\bprivacy units\b/g, "people")
+    .replace(/\bprivacy unit\b/g, "person")
+    .replace(/^where /, "“Only rows where” ");
+
 // What this page calls a key of a question.
 export const labelOf = (key) => OF_QUESTION[key] ?? capital(key.replaceAll("_", " "));
 
@@ -92,6 +103,6 @@ function sentence(field, message) {
 export function inPageWords(error, asking = []) {
   const parts = (error.field ?? "").split(".");
   if (parts[0] === "queries" && parts.length > 1) parts[1] = String(asking[Number(parts[1])] ?? parts[1]);
-  const message = capital(sentence(error.field, error.message));
+  const message = capital(shortEpsilons(sentence(error.field, error.message)));
   return { field: error.field ? parts.join(".") : error.field, message: /[.?!)]$/.test(message) ? message : `${message}.` };
 }
