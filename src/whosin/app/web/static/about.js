@@ -14,7 +14,7 @@ export function startAbout(words, changed) {
       const field = `about.${name}`;
       return h("div", {},
         h("label", { for: `about-${name}` }, labelOf(name), NEEDED.includes(name) ? " *" : ""),
-        h("input", { id: `about-${name}`, placeholder: help.replace(/\.$/, ""), "data-field": field, autocomplete: "off", oninput: () => {
+        h("input", { id: `about-${name}`, title: help, "data-field": field, autocomplete: "off", oninput: () => {
           clearErrors(field);
           changed();
         } }),

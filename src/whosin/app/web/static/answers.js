@@ -7,6 +7,7 @@ import { $, ask, clearErrors, costWords, h, roundedWords, sections, showError } 
 import { linkNumbers, term } from "./glossary.js";
 import { go } from "./steps.js";
 import { tables } from "./tables.js";
+import { capital, inLabels } from "./words.js";
 
 const plainName = (title) => title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "answer";
 
@@ -85,7 +86,7 @@ async function isSigned(label, isNeeded) {
 // What an answer is about that nobody gave a name.
 function unnamed({ title, question }) {
   const { query, column, by = [], columns = [] } = question;
-  return title === query ? [column, ...[by].flat(), ...columns].filter(Boolean).join(", ") : "";
+  return title === query ? [column, ...[by].flat(), ...columns].filter(Boolean).join(", ") : null;
 }
 
 let opened = 0; // answers that the ledger opened: each has switches of its own
@@ -106,12 +107,12 @@ function card(answer, index, body) {
     h(
       "header",
       {},
-      h("h3", {}, answer.title, " ", h("span", { class: "soft" }, unnamed(answer))),
+      h("h3", {}, unnamed(answer) === null ? answer.title : capital(answer.title), " ", h("span", { class: "soft" }, unnamed(answer))),
       body && several ? button("All as Parquet", `Download ${answer.title} as Parquet`, `/api/release/parquet?answer=${index}`, `${plainName(answer.title)}.parquet`) : null,
       body && file ? button("Parquet", `Download ${file}`, `/api/release/file?answer=${index}`, file) : null,
       file || !body ? null : button(several ? "All as CSV" : "CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${index}`, `${plainName(answer.title)}.csv`),
     ),
-    h("p", { class: "note" }, term("cost", costWords(answer.paid, answer.cost?.epsilon)), ...(answer.noise ? ["; ", term("scale", answer.noise)] : [])),
+    h("p", { class: "note" }, term("cost", costWords(answer.paid, answer.cost?.epsilon)), ...(answer.noise ? [". ", term("scale", `${capital(answer.noise)}.`)] : [])),
     alone && !several ? single(answer) : null,
     several ? tables(answer, body ? index : `stored-${(opened += 1)}`, body ? csv : () => null) : null,
     chart ? h("div", { class: "chart" }, chart) : null,
@@ -132,7 +133,7 @@ function more(answer, chart) {
 // A card for each answer, and that those which contain each other do not add up, where there are such.
 const cards = (made, body) => [
   ...made.answers.map((answer, index) => card(answer, index, body)),
-  ...(made.independent ? [h("p", { class: "note independent" }, made.independent)] : []),
+  ...(made.independent ? [h("p", { class: "note independent" }, capital(inLabels(made.independent)))] : []),
 ];
 
 export function answers(made, body) {

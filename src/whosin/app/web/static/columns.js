@@ -122,7 +122,8 @@ function tick(domain, key, words, { label, said }) {
     }), words);
 }
 
-function domainEditor(domain, about) {
+// `close`: the button that ends it.
+function domainEditor(domain, about, close) {
   const others = h("div", { class: "others" });
   const own = { ...about, said: (key) => {
     drawOthers();
@@ -143,9 +144,10 @@ function domainEditor(domain, about) {
         },
       }, KINDS.map(([value, text]) => h("option", { value, selected: value === domain.kind }, text)))),
     h("div", { class: "bounds" }, bounds(domain, own)),
-    domain.kind === "none" || byRow() ? null : tick(domain, "constant", "the same in all rows of a person", own),
-    others,
-    domain.fromRows || (mayLook && domain.kind !== "none") ? tick(domain, "fromRows", "chosen by looking at the rows, which the promise does not cover", own) : null,
+    h("div", { class: "ticks" },
+      domain.kind === "none" || byRow() ? null : tick(domain, "constant", "the same in all rows of a person", own),
+      domain.fromRows || (mayLook && domain.kind !== "none") ? tick(domain, "fromRows", "chosen by looking at the rows, which the promise does not cover", own) : null,
+      others, close),
   ];
 }
 
@@ -173,8 +175,8 @@ function editor(column) {
     },
   };
   return h("tr", { class: "editor" }, h("td", { colspan: "5" },
-    h("div", { class: "column" }, column.about ? h("p", { class: "note" }, column.about) : null, ...domainEditor(domain, about),
-      h("button", { type: "button", class: "quiet", "aria-label": `Close ${name}`, onclick: () => open(null, name) }, "Done"))));
+    h("div", { class: "column" }, column.about ? h("p", { class: "note" }, column.about) : null, ...domainEditor(domain, about,
+      h("button", { type: "button", class: "quiet", "aria-label": `Close ${name}`, onclick: () => open(null, name) }, "Done")))));
 }
 
 // Beside each column what is wrong with what is typed about it.
@@ -270,8 +272,8 @@ function groupEditor() {
       return message === null;
     };
     const about = { label: "the chosen columns", path: "columns", said, redraw: draw };
-    $("group-editor").replaceChildren(h("div", { class: "column" }, ...domainEditor(domain, about).filter(Boolean),
-      h("button", { type: "button", class: "primary", onclick: () => said() && setChosen(() => ({ ...domain })) }, "Apply")));
+    $("group-editor").replaceChildren(h("div", { class: "column" }, ...domainEditor(domain, about,
+      h("button", { type: "button", class: "primary", onclick: () => said() && setChosen(() => ({ ...domain })) }, "Apply"))));
     $("group-editor").querySelector("select").focus();
   };
   $("group-editor").hidden = false;

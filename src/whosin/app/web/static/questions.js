@@ -294,6 +294,8 @@ export function renderQueries() {
   $("add-query").hidden = !ready;
   $("sql-box").hidden = !ready;
   $("budget").hidden = $("share-field").hidden = !asked.length;
+  $("total").textContent = ready && asked.length ? "Working out the price …" : "";
+  $("better").replaceChildren();
   $("queries").replaceChildren(...(ready ? asked.map(card) : []));
   $("prices").replaceChildren(...(ready ? asked.map(price) : []));
 }

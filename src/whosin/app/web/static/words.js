@@ -67,6 +67,7 @@ export const inLabels = (text) =>
     .replace(/\bhave no privacy unit\b/g, "do not say whose they are")
     .replace(/\bprivacy units\b/g, "people")
     .replace(/\bprivacy unit\b/g, "person")
+    .replace(/split = "optimal"/g, "dividing the budget for the least error")
     .replace(/^where /, "“Only rows where” ");
 
 // What this page calls a key of a question.
