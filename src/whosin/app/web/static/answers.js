@@ -59,7 +59,7 @@ export async function keep(button, path, body, name, slot = "download") {
   const label = button.textContent;
   clearErrors(slot);
   button.setAttribute("aria-busy", "true");
-  button.textContent = `${label} …`;
+  button.textContent = `${label}: being made …`;
   try {
     await download(path, body, name);
   } catch (error) {

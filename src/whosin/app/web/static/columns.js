@@ -151,6 +151,8 @@ function domainEditor(domain, about, close) {
   ];
 }
 
+const slot = (name) => h("p", { class: "error", "data-error": `domains.${name}` });
+
 function editor(column) {
   const domain = domainOf(column.name);
   const { name } = column;
@@ -175,7 +177,7 @@ function editor(column) {
     },
   };
   return h("tr", { class: "editor" }, h("td", { colspan: "5" },
-    h("div", { class: "column" }, column.about ? h("p", { class: "note" }, column.about) : null, ...domainEditor(domain, about,
+    h("div", { class: "column" }, column.about ? h("p", { class: "note" }, column.about) : null, slot(name), ...domainEditor(domain, about,
       h("button", { type: "button", class: "quiet", "aria-label": `Close ${name}`, onclick: () => open(null, name) }, "Done")))));
 }
 
@@ -220,8 +222,7 @@ function row(column) {
       })),
       h("th", { scope: "row", title: type }, name),
       h("td", { class: "soft" }, GUESSED[kind] ?? type),
-      h("td", {}, h("span", { "data-short": name, class: domain.kind === "none" ? "soft" : null }, inShort(domain)),
-        h("p", { class: "error", "data-error": `domains.${name}` })),
+      h("td", {}, h("span", { "data-short": name, class: domain.kind === "none" ? "soft" : null }, inShort(domain)), shown ? null : slot(name)),
       h("td", { class: "r" }, h("button", { type: "button", class: "quiet", "data-edit": name, "aria-expanded": String(shown), "aria-label": `Edit ${name}`, onclick: () => open(shown ? null : name, name) }, shown ? "Close" : "Edit"))),
     shown ? editor(column) : null,
   ];

@@ -325,9 +325,9 @@ function waysOut() {
   const paid = paidBefore();
   const ways = [
     [h("a", { href: "#ledger" }, "Open the stored answers"), " of what was paid for; that spends nothing."],
-    ...(paid.length && paid.length < priced.paid.length ? [[button(`Leave out the ${paid.length === 1 ? "question" : `${paid.length} questions`} paid before`, leavePaid), " and ask the others alone, with a smaller share."]] : []),
+    ...(fits >= 1 && paid.length && paid.length < priced.paid.length ? [[button(`Leave out the ${paid.length === 1 ? "question" : `${paid.length} questions`} paid before`, leavePaid), " and ask the others alone, with a smaller share."]] : []),
     ...(fits >= 1 ? [[button(`Spend ${fits}% of the promise`, () => setShare(fits)), " which is what is left. Fewer questions then stay more exact."]] : []),
-    [curator ? "Under this promise nothing more can be said of these people than that. A further promise adds to this one: whoever answers for the data decides that." : "Ask the curator, who decides whether these people can be promised less."],
+    [curator ? "More does not fit this promise. A further promise to the same people adds to it: whoever answers for the data decides that." : "Ask the curator, who decides whether these people can be promised less."],
   ];
   return [h("div", { class: "pending" }, h("p", {}, h("strong", {}, "What can be done")), h("ul", { class: "ways" }, ways.map((way) => h("li", {}, way))))];
 }

@@ -38,13 +38,14 @@ let curator = false;
 
 const value = (id) => $(id).value.trim();
 const whole = (id) => (/^\d+$/.test(value(id)) ? Number(value(id)) : value(id));
+const hopes = () => value("study-odds").split(",").filter((part) => part.trim()).length;
 
 // The keys that every request about a study has; what is empty is left out.
 function promise() {
   const body = {
     adversary: { prior: `${value("study-low")}%..${value("study-high")}%` },
     target: { posterior: `${value("study-posterior")}%` },
-    top: whole("study-top"),
+    top: value("study-top") ? whole("study-top") : Math.max(1, hopes()),
     numbers: value("study-numbers"),
     score: value("study-score"),
   };
@@ -98,7 +99,9 @@ async function forecast(kind, title, more = () => null) {
   place.classList.remove("stale");
   place.replaceChildren(h("p", { class: "note" }, "Working it out …"));
   try {
-    const view = await asking(`/api/study/${kind}`, forecastBody());
+    const body = forecastBody();
+    if (kind === "advice" && !value("study-top")) delete body.top; // how many is part of the advice
+    const view = await asking(`/api/study/${kind}`, body);
     for (const id of SIZES) if (value("study-name")) $(id).value = String(view[FIELDS[id]]);
     place.replaceChildren(h("section", { class: "card", "aria-label": title },
       h("h2", {}, title), h("p", { class: "lead" }, view.lead), ...drawn(view.parts, title), more(view)));
