@@ -553,7 +553,7 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     page.get_by_label("Noise").select_option("laplace")
     edit(page, "days")
     page.get_by_label("upper end of days").fill("much")
-    expect(message("domains.days")).to_contain_text("finite number")
+    expect(message("domains.days")).to_contain_text("is no number")
     page.get_by_label("upper end of days").fill("30")
     page.get_by_label("Rows of a person that count").fill("0")
     expect(message("table.max_rows_per_group")).to_contain_text("whole number")
