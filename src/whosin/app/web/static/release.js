@@ -10,10 +10,11 @@ import { columns, declaredColumns, domains, unitChosen, loadDomains, loadRelated
 import { $, allowed, ask, atMost, clearErrors, costWords, debounce, h, number, onFile, reasons, sections, showError } from "./dom.js";
 import { linkNumbers, term } from "./glossary.js";
 import { allFinished, askable, countAsked, loadQueries, pageName, queries, questionState, questionTitled, removeQuestion, renderQueries, restoreQuestions, showEstimate } from "./questions.js";
+import { declaredWords, foundWords, look } from "./look.js";
 import { profileEditor } from "./profile.js";
 import { forget, restore, saveSoon, startState } from "./state.js";
 import { currentStep, go, refreshSteps, showStep, startSteps, visit, visitedSteps } from "./steps.js";
-import { capital, inLabels, inPageWords } from "./words.js";
+import { capital, inPageWords } from "./words.js";
 
 const PENDING = "whosin-pending";
 const plan = latest();
@@ -435,7 +436,7 @@ async function releaseNow() {
   const fresh = $("again").checked && priced.stored;
   const body = { scenario: scenario(), ...(fresh ? { request: freshId() } : {}) };
   if (!priced.stored || fresh) {
-    const { go: may, spends, found = [] } = await looked(body.scenario);
+    const { go: may, spends, found = [] } = await look(body.scenario, priced, curator && chosen("look") !== "skip");
     if (!may) return;
     Object.assign(body, { preflight: false, accept_meaningless: $("accept-empty").checked }, spends ? { spends } : {}); // this page has looked, or was told not to
     const all = priced.total_epsilon !== null && stays() === 0; // nothing is kept for later
@@ -446,7 +447,7 @@ async function releaseNow() {
       priced.together.length ? priced.together.find((line) => line.includes("after this release")) : null,
       repeated ? `You have paid for ${repeated} questions before. They are asked anew, and paid for again.` : null,
       ...foundWords(found),
-      ...declaredWords(body.scenario.domains),
+      ...declaredWords(body.scenario.domains, curator),
       missingAbout().length ? `Not said yet: ${missingAbout().map((label) => `“${label}”`).join(", ")}. It can be said after the release, too.` : null,
       "What is released cannot be taken back.",
     ];
@@ -455,51 +456,6 @@ async function releaseNow() {
     if (answer !== "yes") return;
   }
   await release(body);
-}
-
-// What the look found, for the one who decides now.
-const foundWords = (found) => (found.length ? [h("p", { class: "caution" }, "The look at the rows found this, for your eyes only:"), h("ul", { class: "caution" }, found.map((line) => h("li", {}, line)))] : []);
-
-// Whoever releases says where the declared values are from; the report prints it.
-function declaredWords(declared) {
-  const [looked, known] = [[], []];
-  for (const [name, domain] of Object.entries(declared)) (domain.from_rows ? looked : known).push(name);
-  const listed = (names) => (names.length > 6 ? `${names.slice(0, 5).join(", ")} and ${names.length - 5} more columns` : names.join(", "));
-  return [
-    known.length ? `By releasing you say that what ${listed(known)} may hold is publicly known${curator ? ", and was not chosen by looking at the rows; tick it under People where it was" : ""}.` : null,
-    looked.length ? `Chosen by looking at the rows, as the report will say: what ${listed(looked)} may hold.` : null,
-  ];
-}
-
-// Whether the release may `go` on (always where nobody may look, or where the look is skipped), what
-// the look says that it `spends`, and what it `found`.
-async function looked(asking) {
-  $("look-found").replaceChildren();
-  if (!curator || chosen("look") === "skip") return { go: true };
-  $("progress").textContent = "Looking at the rows, for your eyes only …";
-  try {
-    const found = await post("/api/preflight", asking);
-    const lines = found.lines.map(lookWords);
-    if (found.stops) {
-      $("look-found").replaceChildren(h("div", { class: "pending" },
-        h("p", { class: "fails" }, "Stopped before anything was spent."),
-        h("ul", {}, lines.map((line) => h("li", {}, line))),
-        h("p", { class: "note" }, found.warning, " Correct what the columns may hold under ", h("a", { href: "#release/people" }, "People"), " or “Only rows where” under ", h("a", { href: "#release/questions" }, "Questions"), ", or skip the look if they are as they should be.")));
-      $("look-found").scrollIntoView({ block: "nearest" });
-    }
-    return { go: !found.stops, spends: found.spends, found: lines };
-  } catch (error) {
-    showError(inPageWords(error, askable()), "release");
-    return { go: false };
-  } finally {
-    $("progress").textContent = "";
-  }
-}
-
-// A line of the look with this page's names of questions and fields.
-function lookWords(line) {
-  const { title } = priced.estimates.find((each) => line.startsWith(`${each.title}: max_`)) ?? {};
-  return capital(inLabels(title ? `“${pageName(priced, title)}”${line.slice(title.length)}` : line));
 }
 
 async function release(body) {
