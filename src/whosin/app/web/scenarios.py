@@ -444,7 +444,7 @@ def list_paid(
 ) -> list[str | None]:
     """For each question the newest request that has its answer, of this very table."""
     (scenario, table), paid = opened, dict[str, str]()
-    dataset, unpaid = str(scenario.dataset), [None] * len(estimates)
+    dataset, unpaid = str(scenario.dataset), list[str | None]([None] * len(estimates))
     if dataset_budget_state(settings, dataset) is None:
         return unpaid
     with Ledger(settings.ledger, create=False) as ledger:
