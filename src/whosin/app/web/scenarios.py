@@ -409,7 +409,7 @@ def _find_earlier(ledger: Ledger, scenario: Scenario, table: Table, visitor: Vis
     """The request with all answers to this about a table that the dataset was registered with
     before it went on with another one, such as an earlier month's; for curators."""
     dataset, queries = str(scenario.dataset), scenario.queries
-    if not visitor.curator or _is_registered_with(ledger, dataset, register_table(table, queries)):
+    if not visitor.curator or _holds_registration(ledger, dataset, register_table(table, queries)):
         return None
     if all(entry.kind != "amended" for entry in ledger.history(dataset)):
         return None  # and no row is read
@@ -417,7 +417,7 @@ def _find_earlier(ledger: Ledger, scenario: Scenario, table: Table, visitor: Vis
     return find_answered(ledger, dataset, scenario.plan, scenario.batch_data(), asked)
 
 
-def _is_registered_with(ledger: Ledger, dataset: str, registration: Registration) -> bool:
+def _holds_registration(ledger: Ledger, dataset: str, registration: Registration) -> bool:
     registered = ledger.budget_state(dataset).registered
     return registered is not None and registered.difference(registration) is None
 
@@ -432,7 +432,7 @@ def find_stored(
     with visitor.ledger(settings, create=False) as ledger:
         if earlier := _find_earlier(ledger, scenario, table, visitor):
             return earlier
-        if not _is_registered_with(ledger, dataset, register_table(table, scenario.queries)):
+        if not _holds_registration(ledger, dataset, register_table(table, scenario.queries)):
             return None
         named = name_request(ledger, dataset, scenario.plan, scenario.batch_data())
         request = visitor.request(named)
@@ -448,7 +448,7 @@ def list_paid(
     if dataset_budget_state(settings, dataset) is None:
         return unpaid
     with Ledger(settings.ledger, create=False) as ledger:
-        if not _is_registered_with(ledger, dataset, register_table(table, scenario.queries)):
+        if not _holds_registration(ledger, dataset, register_table(table, scenario.queries)):
             return unpaid
         _, history, answers = ledger.record(dataset)
     for entry in history:
