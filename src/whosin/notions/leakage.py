@@ -393,12 +393,13 @@ def _pointwise_over(notion: Notion, channel: Channel, prior: PriorSet) -> Level:
             exact,
             guess=world_name(space, world),
             adversary=lambda: member,
-            attained=share == 0,
+            attained=share in (0, 1),
         )
 
     corner = member_prior(rows, space).on_records(space, rational)
-    if corner[world]:
-        return Level(log_up(ratio), case_at(Fraction(0)), True, (), notion=notion)
+    if corner[world] or ratio == 1:  # a factor of 1 is that of any member
+        case = case_at(Fraction(not corner[world]))
+        return Level(log_up(ratio), case, True, (), notion=notion)
 
     def nearer(claim: Fraction) -> Witness:
         share = LIMIT_SHARE

@@ -15,7 +15,6 @@ from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
 from whosin.exact import is_exact, probability, rational
 from whosin.priors.base import SUM_TOLERANCE, Prior, read_distribution
 from whosin.priors.independent import Independent
-from whosin.priors.table import WorldTable
 from whosin.spaces.arrays import require_table
 from whosin.spaces.worlds import Records
 from whosin.validation import check_count, read_list
@@ -122,6 +121,8 @@ class PriorSet(Prior):
 
 def member_prior(members: Sequence[Row], space: Records) -> Prior:
     """The prior with these members of a set's parts."""
+    from whosin.priors.table import WorldTable
+
     if len(members) == 1 and len(members[0]) == space.worlds and space.rows > 1:
         return WorldTable(members[0])
     return Independent(list(members))

@@ -245,8 +245,11 @@ NOTION_TITLES = {
 }
 
 
-def describe_optimum(best: Optimum, spread: float, threshold: float | None) -> Document:
-    """The optimum, its certificate and the closed-form bounds."""
+def describe_optimum(
+    best: Optimum, spread: float | None = None, threshold: float | None = None
+) -> Document:
+    """The optimum, its certificate and the closed-form bounds; of a set of priors the least
+    favourable one."""
     space, by_level = best.space, best.given == "epsilon"
     unit = "mutual information" if best.notion == "mutual-information" else "ε"
     level, distortion = (unit, best.epsilon), ("distortion", best.distortion)
@@ -260,8 +263,11 @@ def describe_optimum(best: Optimum, spread: float, threshold: float | None) -> D
     ]
     if best.notion != "mutual-information":
         facts.append(("mutual information", f"{format_short(best.mutual_information)} nats"))
-    start = "" if threshold is None else f", ε̃_X = {format_short(threshold)}"
-    facts.append(("of the prior", f"ε_X = {format_short(spread)}{start}"))
+    if spread is not None:
+        start = "" if threshold is None else f", ε̃_X = {format_short(threshold)}"
+        facts.append(("of the prior", f"ε_X = {format_short(spread)}{start}"))
+    if best.prior_numbers is not None:
+        facts.append(("least favourable prior", _prior_text(best.prior_numbers)))
     note = [best.note[0].upper() + best.note[1:] + "."] if best.note else []
     title = Strong(f"The best mechanism for {space.rows} rows of {space.values} values")
     return make_document(
@@ -271,6 +277,19 @@ def describe_optimum(best: Optimum, spread: float, threshold: float | None) -> D
         *note,
         Theorems(best.theorems),
     )
+
+
+MAX_SHOWN_ROWS = 8
+
+
+def _prior_text(numbers: list[Any]) -> str:
+    """A distribution for each row, once where they are alike; or a probability for each table."""
+    if not isinstance(numbers[0], list):
+        return "by table " + ", ".join(map(format_short, numbers))
+    rows = [", ".join(map(format_short, row)) for row in numbers]
+    if len(set(rows)) == 1:
+        return rows[0]
+    return "; ".join(rows[:MAX_SHOWN_ROWS]) + (" …" if len(rows) > MAX_SHOWN_ROWS else "")
 
 
 def describe_curves(curves: Curves) -> Document:
