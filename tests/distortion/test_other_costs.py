@@ -54,7 +54,7 @@ def test_one_row_of_two_values_is_solved_exactly(count):
         epsilon = rng.choice([0, 0.01, 0.5, 1, 3, 20])
         found = best(wi.Records(rows, 2), made, epsilon=epsilon, cost=floats(cost))
         most, least = (rows * binary_row(ends, cost, g(epsilon)) for g in (exp_down, exp_up))
-        size = max(1, float(most))
+        size = max(1, *(float(price) for line in cost for price in line))
         assert float(least) <= found.distortion * (1 + 1e-14)
         assert found.distortion <= float(most) + 3e-9 * size and found.gap <= 3e-9 * size
         kinds.add((type(made), outputs > 2, epsilon == 0))

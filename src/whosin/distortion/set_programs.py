@@ -102,6 +102,8 @@ def _solve_program(
     from scipy.sparse import coo_matrix
 
     (n, m), pairs = cost.shape, list(odds)
+    scale = float(cost.max()) or 1.0  # tolerances are absolute
+    cost = cost / scale
     first, second = np.array(pairs).T
     ratio = np.array([float(odds[pair]) for pair in pairs])
     size = np.maximum(ratio, top)
@@ -127,7 +129,7 @@ def _solve_program(
         even = np.full((n, m), 1 / m)
         return even, np.ones(len(points)), np.zeros((len(pairs), m))
     duals = np.maximum(-solution.ineqlin.marginals, 0.0)
-    ratios = duals[: len(lines)].reshape(-1, m) / size[:, None]
+    ratios = duals[: len(lines)].reshape(-1, m) / size[:, None] * scale
     return solution.x[:-1].reshape(n, m), duals[len(lines) :], ratios
 
 

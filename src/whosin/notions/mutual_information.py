@@ -129,9 +129,7 @@ MAX_SET_ROUNDS = 200
 
 def _information_over(notion: Notion, channel: Channel, prior: PriorSet, space: Records) -> Level:
     table = np.asarray(channel.wide, dtype=float)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        negative = np.where(table > 0, table * np.log(table), 0.0).sum(axis=1)
-    parts = prior.parts(space)
+    negative, parts = negative_entropies(table), prior.parts(space)
     if len(parts) == 1:
         points, weights = _best_mixture(parts[0], table, negative)
         rows = [[mix_corners(points, weights, plain)] for plain in (True, False)]
@@ -147,7 +145,9 @@ def _information_over(notion: Notion, channel: Channel, prior: PriorSet, space: 
             masses = product_masses(points)
             rows, means = masses @ table, masses @ negative
             seen = rows.max(axis=0) > 0
-            shares = _capacity_weights(rows[:, seen], means)
+            chosen, weights = _best_prior(rows[:, seen], means)
+            shares = np.zeros(len(masses))
+            shares[chosen] = weights
             far = _divergences(channel, table, shares @ rows)
             possible = masses.max(axis=0) > 0
             return float((masses[:, possible] @ far[possible]).max()) * FLOAT_SLACK, shares
@@ -236,7 +236,7 @@ class Capacity(Notion):
             message = f"the capacity of {spell(table.shape[1])} outputs takes too long"
             hint = f"use at most {spell(MAX_CAPACITY_OUTPUTS)}"
             raise Unsupported(message, field="mechanism", value=table.shape[1], hint=hint)
-        chosen, weights = _best_prior(table)
+        chosen, weights = _best_prior(table, negative_entropies(table))
         mass = {int(row): Fraction(float(w)) for row, w in zip(chosen, weights, strict=True) if w}
         total = sum(mass.values())
         shares = np.array([flint_rational(share / total) for share in mass.values()], dtype=object)
@@ -274,11 +274,19 @@ def _divergences(channel: Channel, table: Array, q: Array) -> Array:
     return np.asarray(value + off)
 
 
-def _best_prior(table: Array) -> tuple[Array, Array]:
-    """Rows and their weights, nearly best."""
-    count, columns = table.shape
+def negative_entropies(table: Array) -> Array:
+    """Σ_y A(y|x) ln A(y|x) of each row."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        negative = np.where(table > 0, table * np.log(table), 0.0).sum(axis=1)
+        return np.asarray(np.where(table > 0, table * np.log(table), 0.0).sum(axis=1))
+
+
+def _best_prior(table: Array, negative: Array) -> tuple[Array, Array]:
+    """Rows and their weights, nearly best.
+
+    Args:
+        negative: minus the mean entropy of the output given what a row stands for.
+    """
+    count, columns = table.shape
     if count <= max(2 * CAPACITY_BLOCK_ROWS, 2 * columns):
         chosen = np.arange(count)
         return chosen, _capacity_weights(table, negative)

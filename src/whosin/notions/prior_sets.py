@@ -32,8 +32,8 @@ from whosin.spaces import Records
 
 MAX_CORNER_ENTRIES = 1 << 20
 """Combinations of corners times worlds."""
-MAX_CELLS = 600
-"""Cells that are looked at."""
+MAX_CELLS, MAX_CELL_PRODUCTS = 600, 20_000
+"""Cells that are looked at, and products of their corners in all."""
 CELL_GAP = 1e-9
 """How near the bound comes, in proportion to what is maximised where that is above 1."""
 MIN_EDGE_LENGTH = 1e-12
@@ -122,7 +122,7 @@ def close_in(
         heapq.heappush(queue, (-upper, number, cell))
 
     add([np.eye(size) for size in sizes], 0)
-    for number in range(1, MAX_CELLS, 2):
+    for number in range(1, min(MAX_CELLS, MAX_CELL_PRODUCTS // math.prod(sizes)), 2):
         upper, _, cell = queue[0]
         edges = map(_longest_edge, cell, known.floats)
         (length, first, second), part = max((edge, part) for part, edge in enumerate(edges))

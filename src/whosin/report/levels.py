@@ -259,8 +259,9 @@ def describe_optimum(
         (given[0], format_general(given[1])),
         (f"least {name}", (Strong(format_general(optimum)),)),
         ("certificate", _certificate_text(best)),
-        ("closed form", f"between {ends}"),
     ]
+    if best.gap == 0 or best.upper - best.lower > 2 * best.gap:
+        facts.append(("closed form", f"between {ends}"))
     if best.notion != "mutual-information":
         facts.append(("mutual information", f"{format_short(best.mutual_information)} nats"))
     if spread is not None:
