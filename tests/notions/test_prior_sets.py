@@ -248,7 +248,8 @@ def random_case(rng: random.Random) -> tuple[Any, list[list[oracle.Point]], Any,
         kind = rng.choice([0, 1, 2])
         if kind == 2:
             low, high = random_box(rng, m**n) if m**n == 4 else ((points[0],) * 2)
-            made, rows = Box(low, high), [oracle.corners(low, high)]
+            made: Any = Box(low, high)
+            rows = [oracle.corners(low, high)]
         else:
             made = Hull([WorldTable(p) for p in points] if kind else points)
             rows = [[tuple(p) for p in points]]

@@ -26,7 +26,7 @@ from whosin.mechanisms import Channel, read_channel
 from whosin.notions.base import Level, Notion, OfPriors, Witness, exact_or_up
 from whosin.notions.certificates import bracket_level
 from whosin.notions.gains import GainFunction, Tries, read_gain_function, world_name
-from whosin.notions.prior_sets import LeakageOver, SetCorners, close_in
+from whosin.notions.prior_sets import LeakageOver, SetCorners, enclose_maximum
 from whosin.priors import FixedSize, Independent, Prior, PriorSet, Uniform, WorldTable
 from whosin.priors.sets import Row, RowSet, member_prior
 from whosin.spaces import CountLattice, Records, Space, Subsets
@@ -204,7 +204,7 @@ class Leakage(Notion):
             value, case = self._case(channel, found)
             note = "The least favourable prior is where guesses tie, or at a corner of the set."
             return Level(value, case, True, (), notion=self, note=note)
-        upper, weights = close_in(known, search.bound, search.value)
+        upper, weights = enclose_maximum(known, search.bound, search.value)
         value, case = self._largest(channel, [known.mix(weights, plain) for plain in (True, False)])
         high = max(math.nextafter(upper, math.inf), round_up(exact_fraction(value)))
         exact, _ = bracket_level(high, float(value))

@@ -28,7 +28,7 @@ from whosin.notions.leakage import row_worlds
 from whosin.notions.prior_sets import (
     FLOAT_SLACK,
     SetCorners,
-    close_in,
+    enclose_maximum,
     mix_corners,
     product_masses,
 )
@@ -158,7 +158,7 @@ def _information_over(notion: Notion, channel: Channel, prior: PriorSet, space: 
                 logs = np.where(q > 0, np.log(q), 0.0)
             return float(mass[used] @ negative[used] - q @ logs)
 
-        high, mixed = close_in(known, bound, information)
+        high, mixed = enclose_maximum(known, bound, information)
         members = [known.mix(mixed, plain) for plain in (True, False)]
     low, member = max(
         ((_information_below(each, channel, space), each) for each in members),

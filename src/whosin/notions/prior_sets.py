@@ -97,7 +97,7 @@ def product_masses(rows: Sequence[Array]) -> Array:
     return reduce(combine, rows)
 
 
-def close_in(
+def enclose_maximum(
     known: SetCorners, bound: Bound, value: Callable[[Array], float]
 ) -> tuple[float, list[Array]]:
     """(a number that the maximum does not exceed, the weights of the best member found).
@@ -191,17 +191,18 @@ class LeakageOver:
             # Σ w V after, with Σ w (gain of each guess before) ≤ 1.
             scale = max(float(before.max()), 1e-300)
             found = linprog(-after / scale, before.T / scale, np.ones(guesses), method="highs")
-            shares, duals = found.x, found.ineqlin.marginals if found.x is not None else None
+            shares = found.x
         else:
             goal = np.append(-after, 1.0)
             limits = np.column_stack([before.T, -np.ones(guesses)])
             sums = np.append(np.ones(many), 0.0)[None]
             found = linprog(goal, limits, np.zeros(guesses), sums, [1.0], method="highs")
             shares = found.x[:-1] if found.x is not None else None
-            duals = found.ineqlin.marginals if found.x is not None else None
+        weights = np.zeros(guesses)
         if shares is None or not shares.sum() > 0:
-            shares, duals = np.ones(many), -np.ones(guesses)
-        weights = np.maximum(-duals, 0.0)
+            shares = np.ones(many)
+        else:
+            weights = np.maximum(-found.ineqlin.marginals, 0.0)
         weights = weights / weights.sum() if weights.sum() > 0 else np.full(guesses, 1 / guesses)
         means = before @ weights
         if not self.is_factor:

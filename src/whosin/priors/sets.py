@@ -181,7 +181,7 @@ class WithinBounds(RowSet):
                 value=self.values,
                 hint="use fewer values, tighter bounds, or a Hull",
             )
-        found = {}
+        found: dict[Row, None] = {}
         for free in range(self.values):
             for chosen in product(*ends[:free], *ends[free + 1 :]):
                 left = 1 - sum(chosen, Fraction(0))
