@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import product
@@ -47,6 +47,8 @@ SOLVER_NOISE = 1e-11
 """Entries below this are the solver's rounding."""
 RATIO_ROOM = Fraction(1, 10**10)
 """Odds this close to e^ε leave no room for different answers."""
+SUFFICIENT_GAP = Fraction(1, 10**10)
+"""A gap that ends the attempts."""
 SOLVER_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
 
 
@@ -71,9 +73,28 @@ def best_row(
         odds: ρ for each two neighbouring values; at most `least`.
         least, most: rationals just below and just above e^ε.
     """
+    found: RowOptimum | None = None
+    for scale in dict.fromkeys((1.0, float(cost.max()) or 1.0)):  # tolerances are absolute
+        one = _solve_row(members, cost, odds, (least, most), scale)
+        if found is not None:
+            mechanism = min(found, one, key=lambda each: each.distortion)
+            proof = max(found, one, key=lambda each: each.bound)
+            one = replace(mechanism, bound=proof.bound, member=proof.member)
+        found = one
+        if found.distortion - found.bound <= SUFFICIENT_GAP:
+            break
+    assert found is not None
+    return found
+
+
+def _solve_row(
+    members: RowSet, cost: Array, odds: Odds, ends: tuple[Fraction, Fraction], scale: float
+) -> RowOptimum:
+    """The same, by a program whose costs are divided by a scale."""
+    least, most = ends
     points = [members.likeliest(0)]
     for _ in range(MAX_ROUNDS):
-        near, shares, multipliers = _solve_program(points, cost, odds, float(least))
+        near, shares, multipliers = _solve_program(points, cost / scale, odds, float(least))
         prices = (near * cost).sum(axis=1)
         worst = members.worst(prices.tolist())
         reached = max(float(np.dot(_point_floats(point), prices)) for point in points)
@@ -91,7 +112,9 @@ def best_row(
     ]
     value = expected_cost(members.worst(spent), matrix, cost)
     member = _mix_members(points, shares)
-    return RowOptimum(matrix, value, _dual_bound(member, exact, odds, multipliers, most), member)
+    return RowOptimum(
+        matrix, value, _dual_bound(member, exact, odds, multipliers * scale, most), member
+    )
 
 
 def _solve_program(
@@ -102,8 +125,6 @@ def _solve_program(
     from scipy.sparse import coo_matrix
 
     (n, m), pairs = cost.shape, list(odds)
-    scale = float(cost.max()) or 1.0  # tolerances are absolute
-    cost = cost / scale
     first, second = np.array(pairs).T
     ratio = np.array([float(odds[pair]) for pair in pairs])
     size = np.maximum(ratio, top)
@@ -129,7 +150,7 @@ def _solve_program(
         even = np.full((n, m), 1 / m)
         return even, np.ones(len(points)), np.zeros((len(pairs), m))
     duals = np.maximum(-solution.ineqlin.marginals, 0.0)
-    ratios = duals[: len(lines)].reshape(-1, m) / size[:, None] * scale
+    ratios = duals[: len(lines)].reshape(-1, m) / size[:, None]
     return solution.x[:-1].reshape(n, m), duals[len(lines) :], ratios
 
 
