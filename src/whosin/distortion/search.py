@@ -123,7 +123,8 @@ def best_by_program(
         note = "no distortion: the data themselves"
         note += "; mutual information is of one prior of the set" if several else ""
         end = 0.0 if given == "epsilon" else math.inf
-        return Optimum(space, notion, given, *result, end, end, theorems, note)
+        one = program.member_prior(members) if several else None
+        return Optimum(space, notion, given, *result, end, end, theorems, note, one)
 
     whose = "a prior of the set" if several else "the prior"
     if epsilon is not None:

@@ -60,6 +60,8 @@ def _level_parts(
     if level.lower is not None:
         by = "" if level.witness is None else ", by the case below"
         yield Paragraph(f"and at least {format_short(level.lower, 'down')}{by}")
+    if (worst := _least_favourable_numbers(level, notion)) is not None:
+        data["least_favourable"] = worst
     case = level.witness if claim is None else level.refutation(claim) or level.witness
     if case is not None:
         yield list_facts(*_witness_facts(case))
@@ -411,6 +413,8 @@ def level_data(level: Level, notion: Notion, claim: Fraction | None = None) -> d
         "note": level.note or None,
         "witness": None,
     }
+    if (worst := _least_favourable_numbers(level, notion)) is not None:
+        data["least_favourable"] = worst
     case = level.witness if claim is None else level.refutation(claim) or level.witness
     if case is not None:
         keys = ["entity", "output", "prior", "posterior", "ratio", "attained"]
@@ -425,6 +429,21 @@ def level_data(level: Level, notion: Notion, claim: Fraction | None = None) -> d
         holds = level.holds(claim)
         data.update(at_most=claim, holds=holds, outcome=OUTCOME_WORDS[holds])
     return data
+
+
+def _least_favourable_numbers(level: Level, notion: Notion) -> list[Any] | None:
+    """The prior of a set that a level is about: a list for each row, or a number for each table."""
+    from whosin.priors import Independent, PriorSet, WorldTable
+
+    case = level.witness
+    prior = level.prior if case is None else case.distribution
+    if not isinstance(getattr(notion, "prior", None), PriorSet):
+        return None
+    if isinstance(prior, Independent):
+        return [[float(p) for p in row] for row in prior.p]  # type: ignore[attr-defined]
+    if isinstance(prior, WorldTable) and prior.length is not None:
+        return [float(prior.support.get(world, 0)) for world in range(prior.length)]  # type: ignore[arg-type]
+    return None
 
 
 def comparison_data(result: Comparison, source: Channel, target: Channel) -> dict[str, object]:
