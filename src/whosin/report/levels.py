@@ -61,7 +61,7 @@ def _level_parts(
         by = "" if level.witness is None else ", by the case below"
         yield Paragraph(f"and at least {format_short(level.lower, 'down')}{by}")
     if (worst := _least_favourable_numbers(level, notion)) is not None:
-        data["least_favourable"] = worst
+        yield Paragraph(f"Least favourable prior: {_prior_text(worst)}.")
     case = level.witness if claim is None else level.refutation(claim) or level.witness
     if case is not None:
         yield list_facts(*_witness_facts(case))
@@ -431,7 +431,7 @@ def level_data(level: Level, notion: Notion, claim: Fraction | None = None) -> d
     return data
 
 
-def _least_favourable_numbers(level: Level, notion: Notion) -> list[Any] | None:
+def _least_favourable_numbers(level: Level, notion: Notion | None) -> list[Any] | None:
     """The prior of a set that a level is about: a list for each row, or a number for each table."""
     from whosin.priors import Independent, PriorSet, WorldTable
 
