@@ -19,7 +19,6 @@ import pytest
 
 import release_oracle as oracle
 import whosin as wi
-from amounts import cases
 from refusals import refused
 from whosin import release
 from whosin.errors import BrokenHistory, BudgetRefused, StoreFailed
@@ -438,6 +437,19 @@ def test_errors_after_the_debit_name_the_request(visits, ledger, monkeypatch) ->
 # Synthetic tables
 
 
+SPAWN = multiprocessing.get_context("spawn")
+
+
+class ExitingThread(threading.Thread):
+    """A thread with the exit code of a process: 1 unless its target returned."""
+
+    exitcode = 1
+
+    def run(self) -> None:
+        super().run()
+        self.exitcode = 0
+
+
 def synthesise(folder: str, ledger: str, barrier) -> None:
     plan = oracle.PLANS["replace"]
     data = wi.Table(f"{folder}/../visits.csv", "patient", {"days": [str(n) for n in range(9)]})
@@ -446,20 +458,24 @@ def synthesise(folder: str, ledger: str, barrier) -> None:
     session.ask(release.Synthetic(columns=["days"], path=f"{folder}/s.parquet"))
 
 
-@cases(2, 4)
-def test_one_request_is_one_synthetic_table_wherever_it_runs(visits, tmp_path, count) -> None:
-    context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(count)
+@pytest.mark.parametrize(
+    ("count", "barrier_of", "start"),
+    [
+        pytest.param(2, threading.Barrier, ExitingThread, id="threads"),
+        pytest.param(4, SPAWN.Barrier, SPAWN.Process, id="processes", marks=pytest.mark.soak),
+    ],
+)
+def test_one_request_is_one_synthetic_table_wherever_it_runs(
+    visits, tmp_path, count, barrier_of, start
+) -> None:
+    barrier = barrier_of(count)
     folders = [tmp_path / str(number) for number in range(count)]
     for folder in folders:
         folder.mkdir()
     ledger = str(tmp_path / "ledger.db")
     data = wi.Table(visits, "patient", {"days": [str(n) for n in range(9)]})
     Session(data, oracle.PLANS["replace"], ledger)
-    runs = [
-        context.Process(target=synthesise, args=(str(folder), ledger, barrier))
-        for folder in folders
-    ]
+    runs = [start(target=synthesise, args=(str(folder), ledger, barrier)) for folder in folders]
     for run in runs:
         run.start()
     for run in runs:
