@@ -70,16 +70,48 @@ class FilteredScan:
     that differ in their conditions alone.
 
     Attributes:
-        rows: the rows that meet a condition, with all columns of the table.
+        rows: the rows that meet a condition, with all columns of the table; or a tuple of such,
+            which are told apart by the column `QUESTION`.
         shape: what is asked of them, as an expression on a table of these columns that is called
             `ELIGIBLE_ROWS`.
+        joint: the same, asked of the rows of several conditions at once.
     """
 
     rows: Any
     shape: Any
+    joint: Any = None
 
 
 ELIGIBLE_ROWS = "eligible_rows"
+QUESTION = "whosin_question"
+
+
+@dataclass(frozen=True)
+class SharedScan:
+    """The place of a question among those of its shape, which one statement answers. They share
+    nothing but the statement: a row that meets several conditions is there once for each.
+
+    Attributes:
+        scans: what is asked, each by itself.
+        found: results that were not handed out yet, by place.
+    """
+
+    scans: Sequence[FilteredScan]
+    place: int
+    found: dict[int, Any]
+
+
+def share_scans(expressions: Mapping[int, Any]) -> dict[int, Any]:
+    """What to run for each expression: itself, or a scan that others have part in."""
+    result, alike = dict(expressions), dict[Any, list[int]]()
+    for number, each in expressions.items():
+        if isinstance(each, FilteredScan):
+            alike.setdefault(each.shape.op(), []).append(number)
+    for numbers in alike.values():
+        scans, found = [expressions[number] for number in numbers], dict[int, Any]()
+        if any(scan.joint is not None for scan in scans):
+            result |= {n: SharedScan(scans, place, found) for place, n in enumerate(numbers)}
+    return result
 
 
 class Engine(Protocol):
@@ -103,9 +135,10 @@ class Engine(Protocol):
                 result.append(self.open(source))
         return result
 
-    def split_source(self, data: Any) -> Any:
-        """A table with the columns of another one, called `ELIGIBLE_ROWS`, for the shapes of
-        `FilteredScan`; None where expressions have to be whole."""
+    def split_source(self, data: Any, *more: str) -> Any:
+        """A table with the columns of another one, and more of whole numbers, that is called
+        `ELIGIBLE_ROWS`, for the shapes of `FilteredScan`; None where expressions have to be whole.
+        """
         return None
 
     def check(self, expression: Any) -> None:

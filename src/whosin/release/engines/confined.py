@@ -106,6 +106,9 @@ class ConfinedDatabase:
 
     Args:
         settings: (field, accepted, setting, value) of what the caller chose.
+
+    Attributes:
+        size: of its sources, in bytes.
     """
 
     def __init__(self, folder: Path, settings: Sequence[tuple[str, str, str, object]]) -> None:
@@ -115,6 +118,7 @@ class ConfinedDatabase:
         import_needed_compilers()
         self.backend = ibis.duckdb.connect(**NO_EXTENSIONS)
         self.connection = self.backend.con
+        self.size = 0
         self._schemas: list[Schema] = []
         self._attached: dict[Path, str] = {}
         self._lists: set[str] = set()
@@ -232,6 +236,7 @@ class ConfinedDatabase:
             except Exception:
                 raise refuse_unreadable(str(path), "DuckDB database") from None
             self._attached[path] = name
+            self.size += path.stat().st_size
         return self._attached[path]
 
     def database(self, path: Path, name: str, *, views: bool) -> Any:
@@ -272,6 +277,7 @@ class ConfinedDatabase:
         return self.table(name)
 
     def frame(self, source: Any) -> Any:
+        self.size += source.nbytes
         try:
             return self.view(f"SELECT * FROM {self.register(source)}")
         except Exception:

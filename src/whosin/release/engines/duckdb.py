@@ -8,10 +8,12 @@ nothing else (`confined`). A table larger than the memory limit spills to a fold
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, ClassVar, TypeVar
@@ -25,11 +27,13 @@ from whosin.interrupts import run_interruptibly
 from whosin.plain_files import SPILL_PREFIX, PrivateFolder, check_plain
 from whosin.release.engines.base import (
     ELIGIBLE_ROWS,
+    QUESTION,
     Engine,
     FilteredScan,
     Progress,
     RedrawnFile,
     RowCounter,
+    SharedScan,
     WrittenFile,
     file_kind,
     further_source,
@@ -77,6 +81,9 @@ CHECKED_NAME = "whosin_checked"
 """What a query is called that was planned and not run."""
 BATCH_ROWS = 1_000_000
 """Rows that are drawn and written at a time."""
+MAX_SHARED_QUESTIONS, MAX_SHARED_BYTES = 64, 2**26
+"""Questions that one statement answers, and bytes of files that it reads for all of them: where
+files are large, planning takes nothing beside reading, and the groups of all would not fit."""
 STREAM_ROWS = 2**18
 """Rows that are given away at a time: enough to count fast, few enough to stay near."""
 
@@ -139,7 +146,9 @@ class DuckDB(Engine):
             for index, source in enumerate(sources):
                 with further_source(index):
                     opened.append(self._open(home, source))
-            home.confine([file for _, files in opened for file in files])
+            files = [file for _, files in opened for file in files]
+            home.confine(files)
+            home.size += sum(map(os.path.getsize, files))
         except BaseException:
             self._opened.remove(home)
             home.close()
@@ -175,14 +184,16 @@ class DuckDB(Engine):
         except Exception:
             raise refuse_unreadable(source, kind) from None
 
-    def split_source(self, data: Any) -> Any:
+    def split_source(self, data: Any, *more: str) -> Any:
         """The same, except where rows are fetched for an expression: only what it names is."""
+        import ibis
         from ibis.expr.operations import DatabaseTable
 
         home = self._home(data)
         if home.fetches:
             return None
-        return DatabaseTable(ELIGIBLE_ROWS, data.schema(), home.backend).to_expr()
+        columns = {**data.schema(), **dict.fromkeys(more, "int64")}
+        return DatabaseTable(ELIGIBLE_ROWS, ibis.schema(columns), home.backend).to_expr()
 
     def check(self, expression: Any) -> None:
         """Plan it, and read no row. A shape is planned with the first rows that it is for: it has
@@ -202,7 +213,21 @@ class DuckDB(Engine):
         Raises:
             SourceChanged: the files have another schema than when they were opened.
         """
-        return self._run(expression, progress, self._answer)
+        if not isinstance(expression, SharedScan):
+            return self._run(expression, progress, self._answer)
+        scans, place, found = expression.scans, expression.place, expression.found
+        if place not in found:
+            most = max(1, MAX_SHARED_BYTES // (1 + self._home(scans[0]).size))
+            few = scans[place : place + min(most, MAX_SHARED_QUESTIONS)]
+            if len(few) == 1:
+                return self._run(few[0], progress, self._answer)
+            joint = next(scan.joint for scan in scans if scan.joint is not None)
+            together = FilteredScan(tuple(scan.rows for scan in few), joint)
+            result = self._run(together, progress, self._answer)
+            ends = whole_numbers(result.column(QUESTION)).searchsorted(range(len(few) + 1))
+            for number, (start, end) in enumerate(pairwise(ends.tolist()), place):
+                found[number] = result.slice(start, end - start)
+        return found.pop(place)
 
     def tally(self, expression: Any, count: RowCounter, progress: Progress | None = None) -> Array:
         """Like `run`, and no more than a few batches are held at a time."""
@@ -304,14 +329,21 @@ class DuckDB(Engine):
 
     def _home(self, expression: Any) -> ConfinedDatabase:
         rows = expression.rows if isinstance(expression, FilteredScan) else expression
-        backend = rows.get_backend()
+        backend = (rows[0] if isinstance(rows, tuple) else rows).get_backend()
         return next(each for each in self._opened if each.backend is backend)
 
     def _sql(self, home: ConfinedDatabase, expression: Any) -> str:
         """An expression's SQL, compiled once: what was checked is what runs."""
         if isinstance(expression, FilteredScan):
-            rows, shape = (self._sql(home, part) for part in (expression.rows, expression.shape))
-            return f"WITH {ELIGIBLE_ROWS} AS NOT MATERIALIZED ({rows}) SELECT * FROM ({shape})"
+            rows, shape = expression.rows, self._sql(home, expression.shape)
+            if isinstance(rows, tuple):
+                read = " UNION ALL ".join(
+                    f"SELECT *, {number}::BIGINT AS {QUESTION} FROM ({self._sql(home, each)})"
+                    for number, each in enumerate(rows)
+                )
+            else:
+                read = self._sql(home, rows)
+            return f"WITH {ELIGIBLE_ROWS} AS NOT MATERIALIZED ({read}) SELECT * FROM ({shape})"
         operation = expression.op()
         if operation not in self._compiled:
             home.bring(memory_tables(expression))
@@ -326,7 +358,8 @@ class DuckDB(Engine):
         # DuckDB's sums are wider than Ibis says. Arrow could narrow them, and would import all of
         # its functions for that.
         columns = ", ".join(map(_narrow_sum, schema))
-        sql = f"SELECT {columns} FROM ({self._sql(home, expression)})"
+        order = f" ORDER BY {QUESTION}" if QUESTION in schema.names else ""
+        sql = f"SELECT {columns} FROM ({self._sql(home, expression)}){order}"
         if all(str(field.type) == "int64" for field in schema):
             # Twice as fast as a relation, which DuckDB plans once to know its columns.
             try:
