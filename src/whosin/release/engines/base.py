@@ -70,16 +70,19 @@ class FilteredScan:
     that differ in their conditions alone.
 
     Attributes:
-        rows: the rows that meet a condition, with all columns of the table; or a tuple of such,
-            which are told apart by the column `QUESTION`.
+        rows: the rows that meet a condition, with all columns of the table; where the shape has the
+            column `QUESTION`, those of each of some conditions.
         shape: what is asked of them, as an expression on a table of these columns that is called
             `ELIGIBLE_ROWS`.
-        joint: the same, asked of the rows of several conditions at once.
     """
 
-    rows: Any
+    rows: tuple[Any, ...]
     shape: Any
-    joint: Any = None
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The expressions that it is made of."""
+        return (self.shape, *self.rows)
 
 
 ELIGIBLE_ROWS = "eligible_rows"
@@ -92,11 +95,11 @@ class SharedScan:
     nothing but the statement: a row that meets several conditions is there once for each.
 
     Attributes:
-        scans: what is asked, each by itself.
+        whole: what all of them ask.
         found: results that were not handed out yet, by place.
     """
 
-    scans: Sequence[FilteredScan]
+    whole: FilteredScan
     place: int
     found: dict[int, Any]
 
@@ -105,12 +108,12 @@ def share_scans(expressions: Mapping[int, Any]) -> dict[int, Any]:
     """What to run for each expression: itself, or a scan that others have part in."""
     result, alike = dict(expressions), dict[Any, list[int]]()
     for number, each in expressions.items():
-        if isinstance(each, FilteredScan):
+        if isinstance(each, FilteredScan) and QUESTION in each.shape.columns:
             alike.setdefault(each.shape.op(), []).append(number)
     for numbers in alike.values():
-        scans, found = [expressions[number] for number in numbers], dict[int, Any]()
-        if any(scan.joint is not None for scan in scans):
-            result |= {n: SharedScan(scans, place, found) for place, n in enumerate(numbers)}
+        rows = (row for number in numbers for row in expressions[number].rows)
+        whole, found = FilteredScan(tuple(rows), expressions[numbers[0]].shape), dict[int, Any]()
+        result |= {number: SharedScan(whole, place, found) for place, number in enumerate(numbers)}
     return result
 
 
@@ -135,11 +138,19 @@ class Engine(Protocol):
                 result.append(self.open(source))
         return result
 
-    def split_source(self, data: Any, *more: str) -> Any:
-        """A table with the columns of another one, and more of whole numbers, that is called
-        `ELIGIBLE_ROWS`, for the shapes of `FilteredScan`; None where expressions have to be whole.
+    def split_source(self, data: Any, *, grouped: bool) -> Any:
+        """A table with the columns of another one, called `ELIGIBLE_ROWS`, for the shapes of
+        `FilteredScan`; None where expressions have to be whole.
+
+        Args:
+            grouped: whether a shape can tell questions apart; the table then has a column
+                `QUESTION` if one statement is to answer several.
         """
         return None
+
+    def is_checked(self, expression: Any) -> bool:
+        """Whether `check` has nothing left to plan."""
+        return False
 
     def check(self, expression: Any) -> None:
         """Plan the whole expression and read no row; raise what running it would."""
@@ -404,6 +415,27 @@ def refuse_unreadable(source: str, kind: str) -> InvalidInput:
     """Only the file's format is named: an engine's own words may quote rows."""
     name = Path(source).name
     return refuse_table(f"{name} cannot be read as {kind}", name)
+
+
+def list_column(values: Sequence[Any] | Array, kind: str) -> Any:
+    """Values as an array of Arrow's of a type, null where they are masked; not by `pyarrow.array`,
+    which imports pandas."""
+    import pyarrow as pa
+
+    known = ~getattr(values, "mask", np.zeros(len(values), bool))
+    bits = pa.py_buffer(np.packbits(known, bitorder="little"))
+    if kind != "string":
+        packed = (
+            np.packbits(values, bitorder="little") if kind == "boolean" else np.array(values, kind)
+        )
+        return pa.Array.from_buffers(
+            pa.type_for_alias(kind), len(values), [bits, pa.py_buffer(packed)]
+        )
+    texts = [str(value).encode() for value in values]
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    return pa.Array.from_buffers(
+        pa.string(), len(texts), [bits, *map(pa.py_buffer, (ends, b"".join(texts)))]
+    )
 
 
 def whole_numbers(column: Any) -> Array:

@@ -12,6 +12,7 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -39,6 +40,7 @@ from whosin.release.engines.base import (
     further_source,
     is_database,
     is_sqlite,
+    list_column,
     list_files,
     memory_tables,
     refuse_unreadable,
@@ -81,9 +83,9 @@ CHECKED_NAME = "whosin_checked"
 """What a query is called that was planned and not run."""
 BATCH_ROWS = 1_000_000
 """Rows that are drawn and written at a time."""
-MAX_SHARED_QUESTIONS, MAX_SHARED_BYTES = 64, 2**26
-"""Questions that one statement answers, and bytes of files that it reads for all of them: where
-files are large, planning takes nothing beside reading, and the groups of all would not fit."""
+MAX_SHARED_QUESTIONS, MAX_SHARED_BYTES = 64, 2**18
+"""Questions that one statement answers, where the sources are not larger than this: planning then
+takes longer than reading. With many rows one more column to group by takes longer."""
 STREAM_ROWS = 2**18
 """Rows that are given away at a time: enough to count fast, few enough to stay near."""
 
@@ -184,7 +186,7 @@ class DuckDB(Engine):
         except Exception:
             raise refuse_unreadable(source, kind) from None
 
-    def split_source(self, data: Any, *more: str) -> Any:
+    def split_source(self, data: Any, *, grouped: bool) -> Any:
         """The same, except where rows are fetched for an expression: only what it names is."""
         import ibis
         from ibis.expr.operations import DatabaseTable
@@ -192,20 +194,22 @@ class DuckDB(Engine):
         home = self._home(data)
         if home.fetches:
             return None
-        columns = {**data.schema(), **dict.fromkeys(more, "int64")}
+        columns = dict(data.schema())
+        if grouped and home.size <= MAX_SHARED_BYTES:
+            columns.setdefault(QUESTION, "int64")
         return DatabaseTable(ELIGIBLE_ROWS, ibis.schema(columns), home.backend).to_expr()
+
+    def is_checked(self, expression: Any) -> bool:
+        return all(part.op() in self._planned for part in _scan_parts(expression))
 
     def check(self, expression: Any) -> None:
         """Plan it, and read no row. A shape is planned with the first rows that it is for: it has
         the same columns whichever they are, so that of others the rows alone are planned."""
         home, part = self._home(expression), expression
-        planned = part.shape.op() if isinstance(part, FilteredScan) else part.op()
-        if isinstance(part, FilteredScan) and planned in self._planned:
-            part = part.rows
-            planned = part.op()
-        if planned not in self._planned:
-            home.connection.execute(f"PREPARE {CHECKED_NAME} AS {self._sql(home, part)}")
-            self._planned.add(planned)
+        if isinstance(part, FilteredScan) and part.shape.op() in self._planned:
+            (part,) = part.rows
+        home.connection.execute(f"PREPARE {CHECKED_NAME} AS {self._sql(home, part)}")
+        self._planned.update(each.op() for each in _scan_parts(part))
 
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """Run an aggregate; Ctrl-C stops it.
@@ -215,15 +219,11 @@ class DuckDB(Engine):
         """
         if not isinstance(expression, SharedScan):
             return self._run(expression, progress, self._answer)
-        scans, place, found = expression.scans, expression.place, expression.found
+        place, found = expression.place, expression.found
         if place not in found:
-            most = max(1, MAX_SHARED_BYTES // (1 + self._home(scans[0]).size))
-            few = scans[place : place + min(most, MAX_SHARED_QUESTIONS)]
-            if len(few) == 1:
-                return self._run(few[0], progress, self._answer)
-            joint = next(scan.joint for scan in scans if scan.joint is not None)
-            together = FilteredScan(tuple(scan.rows for scan in few), joint)
-            result = self._run(together, progress, self._answer)
+            few = expression.whole.rows[place : place + MAX_SHARED_QUESTIONS]
+            scan = replace(expression.whole, rows=few)
+            result = self._run(scan, progress, self._answer)
             ends = whole_numbers(result.column(QUESTION)).searchsorted(range(len(few) + 1))
             for number, (start, end) in enumerate(pairwise(ends.tolist()), place):
                 found[number] = result.slice(start, end - start)
@@ -328,21 +328,19 @@ class DuckDB(Engine):
         return unused.pop() if unused else ConfinedDatabase(self._folder.path, self._settings)
 
     def _home(self, expression: Any) -> ConfinedDatabase:
-        rows = expression.rows if isinstance(expression, FilteredScan) else expression
-        backend = (rows[0] if isinstance(rows, tuple) else rows).get_backend()
+        backend = _scan_parts(expression)[-1].get_backend()
         return next(each for each in self._opened if each.backend is backend)
 
     def _sql(self, home: ConfinedDatabase, expression: Any) -> str:
         """An expression's SQL, compiled once: what was checked is what runs."""
         if isinstance(expression, FilteredScan):
-            rows, shape = expression.rows, self._sql(home, expression.shape)
-            if isinstance(rows, tuple):
-                read = " UNION ALL ".join(
-                    f"SELECT *, {number}::BIGINT AS {QUESTION} FROM ({self._sql(home, each)})"
+            shape, *rows = (self._sql(home, part) for part in expression.parts)
+            if QUESTION in expression.shape.columns:
+                rows = [
+                    f"SELECT *, {number}::BIGINT AS {QUESTION} FROM ({each})"
                     for number, each in enumerate(rows)
-                )
-            else:
-                read = self._sql(home, rows)
+                ]
+            read = " UNION ALL ".join(rows)
             return f"WITH {ELIGIBLE_ROWS} AS NOT MATERIALIZED ({read}) SELECT * FROM ({shape})"
         operation = expression.op()
         if operation not in self._compiled:
@@ -369,26 +367,20 @@ class DuckDB(Engine):
                 with contextlib.suppress(Exception):
                     home.connection.abort()
                 raise
-            return pa.table([_whole_column(found[name]) for name in schema.names], schema=schema)
+            whole = [list_column(found[name], "int64") for name in schema.names]
+            return pa.table(whole, schema=schema)
         result = home.connection.sql(sql).to_arrow_table()
         return result if result.schema.equals(schema) else result.cast(schema)
+
+
+def _scan_parts(expression: Any) -> tuple[Any, ...]:
+    return expression.parts if isinstance(expression, FilteredScan) else (expression,)
 
 
 def _narrow_sum(field: Any) -> str:
     """A column as SQL, a whole number of 64 bits where it is to be one."""
     name = sql_identifier(field.name)
     return f"CAST({name} AS BIGINT) AS {name}" if str(field.type) == "int64" else name
-
-
-def _whole_column(values: Array) -> Any:
-    """Whole numbers of 64 bits as Arrow's, null where they are masked; not by `pyarrow.array`,
-    which imports pandas."""
-    import pyarrow as pa
-
-    known = ~getattr(values, "mask", np.zeros(len(values), bool))
-    bits = pa.py_buffer(np.packbits(known, bitorder="little"))
-    numbers = pa.py_buffer(np.ascontiguousarray(np.asarray(values)))
-    return pa.Array.from_buffers(pa.int64(), len(values), [bits, numbers])
 
 
 def _check_existing(path: str | Path) -> Path:

@@ -230,31 +230,25 @@ class Query(ABC):
         self, table: Table, build: Callable[..., Any], cells: GroupGrid | None = None
     ) -> Any:
         """What the engine will scan, checked. What is asked without the condition is built and
-        compiled once, on the rows that meet it; and for a second question once more, on the rows of
-        several questions.
+        compiled once, on the rows that meet it.
 
         Args:
             build: the expression of a query of this kind on a table.
             cells: what it groups by and is also given, where it can tell questions apart.
         """
-        known = () if cells is None else (cells,)
-        source = table.split_source
+        source, known = table.split_source(cells is not None), () if cells is None else (cells,)
         if source is None:
             return table.check(build(self, table, *known))
+        if cells is not None and QUESTION in set(source.columns) - set(table.columns):
+            known = (replace(cells, question=(QUESTION,)),)
         shape = replace(self, where=None, name="", within=None)
         asked_key, rows_key = canonical_json(shape.question()), f"where {self.where!r}"
         asked, rows = table.kept.get(asked_key), table.kept.get(rows_key)
         if rows is None:
             rows = table.keep(rows_key, filter_rows(table.data, table, self.where))
-        joint_key = "joint", asked_key
-        joint = table.kept.get(joint_key)
         if asked is None:
             asked = table.keep(asked_key, build(shape, table.on_rows(source), *known))
-        elif joint is None and cells is not None and QUESTION not in table.columns:
-            source = table.engine.split_source(table.data, QUESTION)
-            both = build(shape, table.on_rows(source), replace(cells, question=(QUESTION,)))
-            joint = table.check(FilteredScan((rows,), table.keep(joint_key, both))).shape
-        return table.check(FilteredScan(rows, asked, joint))
+        return table.check(FilteredScan((rows,), asked))
 
     def bounds(self, table: Table) -> ContributionBounds:
         """How many rows and cells of a privacy unit count, at most."""
