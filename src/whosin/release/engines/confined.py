@@ -276,6 +276,14 @@ class ConfinedDatabase:
         self.connection.execute(f"CREATE VIEW {name} AS SELECT {', '.join(columns)} FROM ({sql})")
         return self.table(name)
 
+    def source_sql(self, rows: Any) -> str:
+        """What lets a statement read the tables of an expression once, however often it names
+        them."""
+        from ibis.expr.operations import DatabaseTable
+
+        names = sorted(sql_identifier(each.name) for each in rows.op().find(DatabaseTable))
+        return "".join(f"{each} AS MATERIALIZED (SELECT * FROM main.{each}), " for each in names)
+
     def frame(self, source: Any) -> Any:
         self.size += source.nbytes
         try:

@@ -335,13 +335,11 @@ class DuckDB(Engine):
         """An expression's SQL, compiled once: what was checked is what runs."""
         if isinstance(expression, FilteredScan):
             shape, *rows = (self._sql(home, part) for part in expression.parts)
+            before, read = "", rows[0]
             if QUESTION in expression.shape.columns:
-                rows = [
-                    f"SELECT *, {number}::BIGINT AS {QUESTION} FROM ({each})"
-                    for number, each in enumerate(rows)
-                ]
-            read = " UNION ALL ".join(rows)
-            return f"WITH {ELIGIBLE_ROWS} AS NOT MATERIALIZED ({read}) SELECT * FROM ({shape})"
+                before, read = home.source_sql(expression.rows[0]), _union_sql(rows)
+            named = f"WITH {before}{ELIGIBLE_ROWS} AS NOT MATERIALIZED ({read})"
+            return f"{named} SELECT * FROM ({shape})"
         operation = expression.op()
         if operation not in self._compiled:
             home.bring(memory_tables(expression))
@@ -375,6 +373,17 @@ class DuckDB(Engine):
 
 def _scan_parts(expression: Any) -> tuple[Any, ...]:
     return expression.parts if isinstance(expression, FilteredScan) else (expression,)
+
+
+def _union_sql(rows: Sequence[str]) -> str:
+    """The rows of some questions, each with the question's number."""
+    numbers: dict[str, list[int]] = {}
+    for number, sql in enumerate(rows):
+        numbers.setdefault(sql, []).append(number)
+    return " UNION ALL ".join(
+        f"SELECT *, unnest({found}::BIGINT[]) AS {QUESTION} FROM ({sql})"
+        for sql, found in numbers.items()
+    )
 
 
 def _narrow_sum(field: Any) -> str:
