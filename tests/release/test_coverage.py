@@ -41,7 +41,7 @@ class Kept:
     def check(self, expression) -> None:
         self.engine.check(expression)
 
-    def split_source(self, data) -> None:
+    def split_source(self, data, *, grouped) -> None:
         """Whole expressions are kept, not shapes of them."""
 
     def run(self, expression, progress=None):

@@ -230,6 +230,8 @@ def list_drafts(folder: Path, owner: str) -> dict[Path, str]:
 
 POSTGRES_SCHEMES = ("postgresql", "postgres")
 ADBC_PREFIX = "adbc:"
+UNUSABLE_TYPE = "VARCHAR[]"
+"""What a column becomes whose type nobody may ask about; it is never read."""
 SQLITE_MAGIC = b"SQLite format 3\0"
 
 

@@ -51,7 +51,6 @@ from whosin.release.engines.base import (
     whole_numbers,
 )
 from whosin.release.engines.confined import ConfinedDatabase
-from whosin.release.engines.databases import SQLITE, Address, list_tables, open_table, read_address
 from whosin.release.engines.files import (
     arrow_table,
     discard_draft,
@@ -165,6 +164,8 @@ class DuckDB(Engine):
             require_plain(source, ())
             return home.frame(arrow_table(source)), []
         if is_database(source):
+            from whosin.release.engines.databases import open_table, read_address
+
             return home.fetched_table(open_table(read_address(source), views=self._views)), []
         require_local(source)
         if (sheet := split_sheet(source)) is not None:
@@ -218,15 +219,12 @@ class DuckDB(Engine):
             SourceChanged: the files have another schema than when they were opened.
         """
         if not isinstance(expression, SharedScan):
-            return self._run(expression, progress, self._answer)
+            return self._run(expression, progress, self._answer)[0]
         place, found = expression.place, expression.found
         if place not in found:
             few = expression.whole.rows[place : place + MAX_SHARED_QUESTIONS]
             scan = replace(expression.whole, rows=few)
-            result = self._run(scan, progress, self._answer)
-            ends = whole_numbers(result.column(QUESTION)).searchsorted(range(len(few) + 1))
-            for number, (start, end) in enumerate(pairwise(ends.tolist()), place):
-                found[number] = result.slice(start, end - start)
+            found |= dict(enumerate(self._run(scan, progress, self._answer), place))
         return found.pop(place)
 
     def tally(self, expression: Any, count: RowCounter, progress: Progress | None = None) -> Array:
@@ -309,6 +307,8 @@ class DuckDB(Engine):
         """The tables of a DuckDB database, those outside its main schema as schema.table, or of an
         SQLite file."""
         if is_sqlite(path):
+            from whosin.release.engines.databases import SQLITE, Address, list_tables
+
             return list_tables(Address(SQLITE, str(_check_existing(path)), ""), views=self._views)
         home = self._fresh()
         try:
@@ -346,7 +346,16 @@ class DuckDB(Engine):
             self._compiled[operation] = home.backend.compile(expression)
         return self._compiled[operation]
 
-    def _answer(self, home: ConfinedDatabase, expression: Any) -> Any:
+    def _answer(self, home: ConfinedDatabase, expression: Any) -> list[Any]:
+        """The result for each question that an expression asks."""
+        result = self._fetch(home, expression)
+        if QUESTION not in result.column_names:
+            return [result]
+        ends = whole_numbers(result[QUESTION]).searchsorted(range(len(expression.rows) + 1))
+        result = result.drop_columns(QUESTION)
+        return [result.slice(start, end - start) for start, end in pairwise(ends.tolist())]
+
+    def _fetch(self, home: ConfinedDatabase, expression: Any) -> Any:
         import pyarrow as pa
 
         shape = expression.shape if isinstance(expression, FilteredScan) else expression
