@@ -71,7 +71,7 @@ class FilteredScan:
 
     Attributes:
         rows: the rows that meet a condition, with all columns of the table; where the shape has the
-            column `QUESTION`, those of each of some conditions.
+            column `QUESTION_COLUMN`, those of each of some conditions.
         shape: what is asked of them, as an expression on a table of these columns that is called
             `ELIGIBLE_ROWS`.
     """
@@ -86,7 +86,7 @@ class FilteredScan:
 
 
 ELIGIBLE_ROWS = "eligible_rows"
-QUESTION = "whosin_question"
+QUESTION_COLUMN = "whosin_question"
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ def share_scans(expressions: Mapping[int, Any]) -> dict[int, Any]:
     """What to run for each expression: itself, or a scan that others have part in."""
     result, alike = dict(expressions), dict[Any, list[int]]()
     for number, each in expressions.items():
-        if isinstance(each, FilteredScan) and QUESTION in each.shape.columns:
+        if isinstance(each, FilteredScan) and QUESTION_COLUMN in each.shape.columns:
             alike.setdefault(each.shape.op(), []).append(number)
     for numbers in alike.values():
         rows = (row for number in numbers for row in expressions[number].rows)
@@ -144,7 +144,7 @@ class Engine(Protocol):
 
         Args:
             grouped: whether a shape can tell questions apart; the table then has a column
-                `QUESTION` if one statement is to answer several.
+                `QUESTION_COLUMN` if one statement is to answer several.
         """
         return None
 

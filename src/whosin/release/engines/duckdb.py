@@ -28,7 +28,7 @@ from whosin.interrupts import run_interruptibly
 from whosin.plain_files import SPILL_PREFIX, PrivateFolder, check_plain
 from whosin.release.engines.base import (
     ELIGIBLE_ROWS,
-    QUESTION,
+    QUESTION_COLUMN,
     Engine,
     FilteredScan,
     Progress,
@@ -197,7 +197,7 @@ class DuckDB(Engine):
             return None
         columns = dict(data.schema())
         if grouped and home.size <= MAX_SHARED_BYTES:
-            columns.setdefault(QUESTION, "int64")
+            columns.setdefault(QUESTION_COLUMN, "int64")
         return DatabaseTable(ELIGIBLE_ROWS, ibis.schema(columns), home.backend).to_expr()
 
     def is_checked(self, expression: Any) -> bool:
@@ -336,7 +336,7 @@ class DuckDB(Engine):
         if isinstance(expression, FilteredScan):
             shape, *rows = (self._sql(home, part) for part in expression.parts)
             before, read = "", rows[0]
-            if QUESTION in expression.shape.columns:
+            if QUESTION_COLUMN in expression.shape.columns:
                 before, read = home.source_sql(expression.rows[0]), _union_sql(rows)
             named = f"WITH {before}{ELIGIBLE_ROWS} AS NOT MATERIALIZED ({read})"
             return f"{named} SELECT * FROM ({shape})"
@@ -349,10 +349,10 @@ class DuckDB(Engine):
     def _answer(self, home: ConfinedDatabase, expression: Any) -> list[Any]:
         """The result for each question that an expression asks."""
         result = self._fetch(home, expression)
-        if QUESTION not in result.column_names:
+        if QUESTION_COLUMN not in result.column_names:
             return [result]
-        ends = whole_numbers(result[QUESTION]).searchsorted(range(len(expression.rows) + 1))
-        result = result.drop_columns(QUESTION)
+        ends = whole_numbers(result[QUESTION_COLUMN]).searchsorted(range(len(expression.rows) + 1))
+        result = result.drop_columns(QUESTION_COLUMN)
         return [result.slice(start, end - start) for start, end in pairwise(ends.tolist())]
 
     def _fetch(self, home: ConfinedDatabase, expression: Any) -> Any:
@@ -363,7 +363,7 @@ class DuckDB(Engine):
         # DuckDB's sums are wider than Ibis says. Arrow could narrow them, and would import all of
         # its functions for that.
         columns = ", ".join(map(_narrow_sum, schema))
-        order = f" ORDER BY {QUESTION}" if QUESTION in schema.names else ""
+        order = f" ORDER BY {QUESTION_COLUMN}" if QUESTION_COLUMN in schema.names else ""
         sql = f"SELECT {columns} FROM ({self._sql(home, expression)}){order}"
         if all(str(field.type) == "int64" for field in schema):
             # Twice as fast as a relation, which DuckDB plans once to know its columns.
@@ -390,7 +390,7 @@ def _union_sql(rows: Sequence[str]) -> str:
     for number, sql in enumerate(rows):
         numbers.setdefault(sql, []).append(number)
     return " UNION ALL ".join(
-        f"SELECT *, unnest({found}::BIGINT[]) AS {QUESTION} FROM ({sql})"
+        f"SELECT *, unnest({found}::BIGINT[]) AS {QUESTION_COLUMN} FROM ({sql})"
         for sql, found in numbers.items()
     )
 

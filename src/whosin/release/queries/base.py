@@ -50,7 +50,7 @@ from whosin.release.cost import (
     noisy_parts,
 )
 from whosin.release.domains import MAX_BOUND
-from whosin.release.engines.base import QUESTION, FilteredScan, Progress
+from whosin.release.engines.base import QUESTION_COLUMN, FilteredScan, Progress
 from whosin.release.groups import GroupGrid
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
@@ -239,8 +239,8 @@ class Query(ABC):
         source, known = table.split_source(cells is not None), () if cells is None else (cells,)
         if source is None:
             return table.check(build(self, table, *known))
-        if cells is not None and QUESTION in set(source.columns) - set(table.columns):
-            known = (replace(cells, question=(QUESTION,)),)
+        if cells is not None and QUESTION_COLUMN in set(source.columns) - set(table.columns):
+            known = (replace(cells, question=(QUESTION_COLUMN,)),)
         shape = replace(self, where=None, name="", within=None)
         asked_key, rows_key = canonical_json(shape.question()), f"where {self.where!r}"
         asked, rows = table.kept.get(asked_key), table.kept.get(rows_key)
