@@ -38,6 +38,9 @@ class Kept:
         self.engine = engine
         self.results: dict = {}
 
+    def is_checked(self, expression) -> bool:
+        return self.engine.is_checked(expression)
+
     def check(self, expression) -> None:
         self.engine.check(expression)
 
