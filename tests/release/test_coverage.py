@@ -38,10 +38,13 @@ class Kept:
         self.engine = engine
         self.results: dict = {}
 
+    def is_checked(self, expression) -> bool:
+        return self.engine.is_checked(expression)
+
     def check(self, expression) -> None:
         self.engine.check(expression)
 
-    def split_source(self, data) -> None:
+    def split_source(self, data, *, grouped) -> None:
         """Whole expressions are kept, not shapes of them."""
 
     def run(self, expression, progress=None):

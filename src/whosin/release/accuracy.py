@@ -1,5 +1,4 @@
-"""Accuracy: changes that make answers better, widths that a budget buys, and answers that would say
-nothing.
+"""Accuracy: changes that make answers better, and widths that a budget buys.
 
 Nothing here depends on a row. A suggestion is tried before it is made: the whole batch is estimated
 with the change, and what it says is the estimate.
@@ -283,13 +282,3 @@ def plan_widths(
         tuple(index in fitting for index, _ in asked),
         gaussian,
     )
-
-
-def list_meaningless(estimates: Sequence[CostEstimate]) -> list[str]:
-    """Titles of queries whose interval will be the whole declared range: at the public size of a
-    group, or at every size that is shown."""
-    return [
-        estimate.query.title
-        for estimate in estimates
-        if estimate.expected and all(each.fills for each in estimate.expected)
-    ]

@@ -33,6 +33,7 @@ from whosin.release.domains import (
     check_closed,
     date_code,
 )
+from whosin.release.engines.base import list_column
 from whosin.release.row_values import number_value
 
 ibis = LazyModule("ibis")
@@ -379,9 +380,17 @@ def _day_lookup(domain: Dates | Derived, parts: tuple[int, ...]) -> Any:
 
 
 def _memory_table(pairs: list[tuple[Any, Any]], kind: str) -> Any:
-    listed = {VALUE: [value for value, _ in pairs], NUMBER: [held for _, held in pairs]}
-    held = "string" if any(isinstance(each, str) for each in listed[NUMBER]) else "int64"
-    return ibis.memtable(listed, schema={VALUE: kind, NUMBER: held})
+    """A table of pairs. Not by `ibis.memtable`, which imports pandas: half a second."""
+    import pyarrow as pa
+    from ibis.expr.operations import InMemoryTable
+    from ibis.formats.pyarrow import PyArrowTableProxy
+    from ibis.util import gen_name
+
+    values, held = [value for value, _ in pairs], [held for _, held in pairs]
+    kinds = {VALUE: kind, NUMBER: "string" if any(isinstance(x, str) for x in held) else "int64"}
+    columns = [list_column(values, kind), list_column(held, kinds[NUMBER])]
+    data = PyArrowTableProxy(pa.Table.from_arrays(columns, list(kinds)))
+    return InMemoryTable(gen_name("whosin"), ibis.schema(kinds), data).to_expr()
 
 
 def _bin_number(value: Any, domain: Range) -> Any:

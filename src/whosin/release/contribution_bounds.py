@@ -333,10 +333,10 @@ def count_people(rows: Any, table: Table, cells: GroupGrid, bounds: Contribution
     """For each group the number of privacy units, each in at most `max_groups` groups."""
     if not cells.columns:
         people = rows.count() if table.one_row else rows[table.privacy_unit].nunique()
-        return rows.aggregate(people=people)
+        return rows.aggregate(by=cells.question, people=people)
     pairs = cells.coded(rows, **owner_column(rows, table))
     chosen = pairs if table.one_row else _choose_groups(pairs.distinct(), cells, bounds)
-    return chosen.group_by(list(cells.names)).aggregate(people=chosen.count())
+    return chosen.aggregate(by=cells.keys, people=chosen.count())
 
 
 def sum_rows(
@@ -356,7 +356,7 @@ def sum_rows(
 
     one = {ROWS_PART.name: ibis.literal(1, "int64")} if counted else {}
     base = cells.coded(rows, **owner_column(rows, table), **values, **one)
-    home = [UNIT_COLUMN, *cells.names]
+    home = [UNIT_COLUMN, *cells.keys]
     if table.one_row:
         each = base
     elif values and bounds.max_rows_per_group == 1:
@@ -373,9 +373,7 @@ def sum_rows(
     # either.
     ends = -MAX_SUM, MAX_SUM
     sums = {name: each[name].sum().clip(*ends).cast("int64") for name in (*values, *one)}
-    if not cells.columns:
-        return each.aggregate(**sums)
-    return each.group_by(list(cells.names)).aggregate(**sums)
+    return each.aggregate(by=cells.keys, **sums)
 
 
 def rows_in_cells(base: Any, table: Table, cells: GroupGrid, bounds: ContributionBounds) -> Any:
@@ -397,9 +395,8 @@ def _choose_groups(each: Any, cells: GroupGrid, bounds: ContributionBounds) -> A
     """A few groups of each privacy unit, at random; all of them where there are no more."""
     if bounds.max_groups >= cells.count:
         return each
-    return sample_rows(
-        each, [UNIT_COLUMN], bounds.max_groups, crowded=cells.count > MAX_RANKED_ROWS
-    )
+    home = [UNIT_COLUMN, *cells.question]
+    return sample_rows(each, home, bounds.max_groups, crowded=cells.count > MAX_RANKED_ROWS)
 
 
 def centre_range(domain: Range) -> tuple[int, Aggregate]:

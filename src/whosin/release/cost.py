@@ -293,6 +293,12 @@ class CostEstimate:
         return f"<{self.query.title}: {self.noise}{within}>"
 
     @property
+    def says_nothing(self) -> bool:
+        """Whether the interval will be the whole declared range: at the public size of a group, or
+        at every size that is shown."""
+        return bool(self.expected) and all(each.fills for each in self.expected)
+
+    @property
     def paid(self) -> CostEstimate:
         """What is debited for this query: itself, or the cost estimate that it is a part of."""
         return self.joint or self

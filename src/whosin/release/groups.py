@@ -35,10 +35,16 @@ from whosin.release.table import Table
 
 @dataclass(frozen=True)
 class GroupGrid:
-    """What a query groups by."""
+    """What a query groups by.
+
+    Attributes:
+        question: the column that says which of several questions a row is for, where one scan
+            answers them all: each question's sums, and its bounds, are of its rows alone.
+    """
 
     columns: tuple[str, ...]
     domains: tuple[Cellular, ...]
+    question: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, table: Table, by: Sequence[str], field: str = "by") -> GroupGrid:
@@ -85,6 +91,11 @@ class GroupGrid:
     def names(self) -> tuple[str, ...]:
         """The names of the key columns inside an expression."""
         return tuple(f"key_{index}" for index in range(len(self.columns)))
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """What an expression groups its sums by."""
+        return self.question + self.names
 
     def headings(self, *taken: str) -> list[str]:
         """The names of the key columns in an answer that has further columns."""
@@ -133,7 +144,7 @@ class GroupGrid:
             if number is None:
                 joined[name] = domain
             keys[name] = key if number is None else number
-        result = rows.select(**columns, **keys)
+        result = rows.select(**columns, **{name: rows[name] for name in self.question}, **keys)
         for name, domain in joined.items():
             result = join_cell_numbers(result, name, domain)
         return result

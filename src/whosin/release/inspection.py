@@ -235,10 +235,11 @@ def run_preflight(
         for query, least in zip(queries, sizes, strict=False)
         if least is not None
     ]
+    known: dict[Any, dict[str, int]] = {}
     bounds = dict.fromkeys(
         look
         for query, policy in zip(queries, policies, strict=False)
-        for look in _look_at_bounds(query.restrict_table(table), query, policy)
+        for look in _look_at_bounds(query.restrict_table(table), query, policy, known)
     )
     used = {
         column_behind(table.domains, name)
@@ -294,22 +295,37 @@ def _used_part(domain: Domain, span: float) -> float | None:
     return float(span) / (high - low) if high > low else None
 
 
-def _look_at_bounds(table: Table, query: Any, policy: ContributionPolicy) -> list[BoundLook]:
-    """How many privacy units the bounds of a question leave something out of, if any."""
+def _look_at_bounds(
+    table: Table, query: Any, policy: ContributionPolicy, known: dict[Any, dict[str, int]]
+) -> list[BoundLook]:
+    """How many privacy units the bounds of a question leave something out of, if any. Bounds that
+    leave nothing out of all rows leave nothing out of those that meet a condition.
+
+    Args:
+        known: what was found for other questions.
+    """
     limits = {"max_rows_per_group": policy.max_rows_per_group, "max_groups": policy.max_groups}
     stated = {bound: most for bound, most in limits.items() if most is not None}
     if table.one_row or not stated:
         return []
     cells = query.cells(table) if hasattr(query, "cells") else GroupGrid((), ())
-    rows = filter_rows(table.data, table, query.where)
-    owned = rows.filter(rows[table.privacy_unit].notnull())
-    coded = cells.coded(owned, whose=owned[table.privacy_unit])
-    grouped = coded.group_by(["whose", *cells.names]).aggregate(n=coded.count())
-    units = grouped.group_by("whose").aggregate(
-        max_rows_per_group=grouped["n"].max(), max_groups=grouped.count()
-    )
-    above = {bound: (units[bound] > most).sum() for bound, most in stated.items()}
-    row = table.engine.run(units.aggregate(units=units.count(), **above)).to_pylist()[0]
+    row: dict[str, int] = {}
+    for where in dict.fromkeys((None, query.where)):
+        key = table.data.op(), cells, tuple(stated.items()), where
+        if key not in known:
+            rows = filter_rows(table.data, table, where)
+            owned = rows.filter(rows[table.privacy_unit].notnull())
+            coded = cells.coded(owned, whose=owned[table.privacy_unit])
+            grouped = coded.group_by(["whose", *cells.names]).aggregate(n=coded.count())
+            units = grouped.group_by("whose").aggregate(
+                max_rows_per_group=grouped["n"].max(), max_groups=grouped.count()
+            )
+            above = {bound: (units[bound] > most).sum() for bound, most in stated.items()}
+            found = table.engine.run(units.aggregate(units=units.count(), **above))
+            known[key] = found.to_pylist()[0]
+        row = known[key]
+        if not any(row[bound] for bound in stated):
+            break
     return [
         BoundLook(query.title, bound, most, int(row["units"] or 0), int(row[bound]))
         for bound, most in stated.items()
@@ -348,6 +364,8 @@ def _look_at_values(table: Table, column: str, domain: Values, rows: int) -> Col
     counts = table.engine.run(coded.group_by(key).aggregate(n=coded.count())).to_pylist()
     held = {row[key]: int(row["n"]) for row in counts}
     empty = tuple(each for code, each in enumerate(domain.values) if not held.get(code))
+    if not held.get(other):
+        return ColumnLook(column, rows, 0, (), empty)
     outside = coded.filter(coded[key] == other)
     listed = outside.group_by("value").aggregate(n=outside.count())
     named = table.engine.run(

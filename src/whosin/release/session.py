@@ -31,7 +31,7 @@ from whosin.ledger.registry import (
 from whosin.release.answer import Answer, Release, read_answers
 from whosin.release.budget_allocation import estimate_batch_cost, read_queries
 from whosin.release.cost import CostEstimate, paid_estimates
-from whosin.release.engines.base import Progress
+from whosin.release.engines.base import Progress, share_scans
 from whosin.release.queries import Query
 from whosin.release.table import Table, register_question, register_table
 
@@ -183,6 +183,9 @@ class Session:
         get their names when their answers are stored."""
         files = [number for number, each in enumerate(paid) if each.query.writes_file]
         owner, drawn = "", dict[int, Any]()
+        scans = share_scans(
+            {n: paid[n].expression for n, debit in enumerate(debits) if debit.answer is None}
+        )
         if files:
             from whosin.release.synthetic_tables import draft_owner, remove_drafts
 
@@ -195,7 +198,8 @@ class Session:
             estimate = paid[number]
             progress = watch(estimate.query.title) if watch is not None else None
             asked = estimate.query.restrict_table(self.table)
-            data = dict(estimate.query.answer(asked, replace(estimate, owner=owner), progress))
+            ready = replace(estimate, owner=owner, expression=scans[number])
+            data = dict(estimate.query.answer(asked, ready, progress))
             drawn[number] = {**data, "noise": estimate.noise}
             return drawn[number]
 

@@ -261,11 +261,15 @@ class Table:
         self.kept[key] = made
         return made
 
-    @cached_property
-    def split_source(self) -> Any:
+    def split_source(self, grouped: bool) -> Any:
         """What the shapes of scans are about (see `Engine.split_source`), where each question is
         about the same rows but for its condition."""
-        return self.engine.split_source(self.data) if self.database is None else None
+        if self.database is not None:
+            return None
+        key = "source", grouped
+        if key not in self.kept:
+            self.keep(key, self.engine.split_source(self.data, grouped=grouped))
+        return self.kept[key]
 
     @property
     def one_row(self) -> bool:
@@ -357,6 +361,8 @@ class Table:
 
         The engine plans the whole of it and reads no row, since none are asked for.
         """
+        if self.engine.is_checked(expression):
+            return expression
         try:
             # Not in the main thread: there DuckDB takes Ctrl-C for a failure of the query.
             run_interruptibly(

@@ -402,14 +402,13 @@ def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: boo
         BudgetRefused: the look found what would make answers worthless, an interval will be the
             whole range, or the person said no.
     """
-    from whosin.release.accuracy import list_meaningless
     from whosin.report.releases import describe_costs, describe_preflight
 
     accept, ask = yes or not preflight, not yes and not json
 
     table = scenario.open_table()
     estimates = scenario.estimate_cost(table)  # what is wrong is said before a row is read
-    if not accept and (titles := list_meaningless(estimates)):
+    if not accept and (titles := [each.query.title for each in estimates if each.says_nothing]):
         names = ", ".join(titles)
         print_warning(f"{names}: the 95% interval will be the whole declared range")
         if not (ask and sys.stdin.isatty() and typer.confirm("Go on?", err=True)):

@@ -44,7 +44,7 @@ from whosin.ledger import Ledger, encoding
 from whosin.ledger.budget import Cost, PeopleBudget
 from whosin.ledger.registry import suspend_dataset
 from whosin.release import Answer, Release
-from whosin.release.accuracy import list_meaningless, suggest_changes
+from whosin.release.accuracy import suggest_changes
 from whosin.release.answer import read_releases
 from whosin.release.inspection import CURATOR_NOTE, InspectionFinding, check_table
 from whosin.release.queries.base import scenario_keys
@@ -156,7 +156,7 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
                 for estimate in estimates
             ],
             suggestions=[plain_json(suggestion_data(each)) for each in better],
-            meaningless=list_meaningless(estimates),
+            meaningless=[each.query.title for each in estimates if each.says_nothing],
             total=cost_words(total),
             total_epsilon=None if infinite else total.epsilon / encoding.EPSILON_UNITS,
             epsilon=scenario.plan.epsilon,

@@ -70,16 +70,51 @@ class FilteredScan:
     that differ in their conditions alone.
 
     Attributes:
-        rows: the rows that meet a condition, with all columns of the table.
+        rows: the rows that meet a condition, with all columns of the table; where the shape has the
+            column `QUESTION_COLUMN`, those of each of some conditions.
         shape: what is asked of them, as an expression on a table of these columns that is called
             `ELIGIBLE_ROWS`.
     """
 
-    rows: Any
+    rows: tuple[Any, ...]
     shape: Any
+
+    @property
+    def parts(self) -> tuple[Any, ...]:
+        """The expressions that it is made of."""
+        return (self.shape, *self.rows)
 
 
 ELIGIBLE_ROWS = "eligible_rows"
+QUESTION_COLUMN = "whosin_question"
+
+
+@dataclass(frozen=True)
+class SharedScan:
+    """The place of a question among those of its shape, which one statement answers. They share
+    nothing but the statement: a row that meets several conditions is there once for each.
+
+    Attributes:
+        whole: what all of them ask.
+        found: results that were not handed out yet, by place.
+    """
+
+    whole: FilteredScan
+    place: int
+    found: dict[int, Any]
+
+
+def share_scans(expressions: Mapping[int, Any]) -> dict[int, Any]:
+    """What to run for each expression: itself, or a scan that others have part in."""
+    result, alike = dict(expressions), dict[Any, list[int]]()
+    for number, each in expressions.items():
+        if isinstance(each, FilteredScan) and QUESTION_COLUMN in each.shape.columns:
+            alike.setdefault(each.shape.op(), []).append(number)
+    for numbers in alike.values():
+        rows = (row for number in numbers for row in expressions[number].rows)
+        whole, found = FilteredScan(tuple(rows), expressions[numbers[0]].shape), dict[int, Any]()
+        result |= {number: SharedScan(whole, place, found) for place, number in enumerate(numbers)}
+    return result
 
 
 class Engine(Protocol):
@@ -103,10 +138,19 @@ class Engine(Protocol):
                 result.append(self.open(source))
         return result
 
-    def split_source(self, data: Any) -> Any:
+    def split_source(self, data: Any, *, grouped: bool) -> Any:
         """A table with the columns of another one, called `ELIGIBLE_ROWS`, for the shapes of
-        `FilteredScan`; None where expressions have to be whole."""
+        `FilteredScan`; None where expressions have to be whole.
+
+        Args:
+            grouped: whether a shape can tell questions apart; the table then has a column
+                `QUESTION_COLUMN` if one statement is to answer several.
+        """
         return None
+
+    def is_checked(self, expression: Any) -> bool:
+        """Whether `check` has nothing left to plan."""
+        return False
 
     def check(self, expression: Any) -> None:
         """Plan the whole expression and read no row; raise what running it would."""
@@ -186,6 +230,8 @@ def list_drafts(folder: Path, owner: str) -> dict[Path, str]:
 
 POSTGRES_SCHEMES = ("postgresql", "postgres")
 ADBC_PREFIX = "adbc:"
+UNUSABLE_TYPE = "VARCHAR[]"
+"""What a column becomes whose type nobody may ask about; it is never read."""
 SQLITE_MAGIC = b"SQLite format 3\0"
 
 
@@ -371,6 +417,27 @@ def refuse_unreadable(source: str, kind: str) -> InvalidInput:
     """Only the file's format is named: an engine's own words may quote rows."""
     name = Path(source).name
     return refuse_table(f"{name} cannot be read as {kind}", name)
+
+
+def list_column(values: Sequence[Any] | Array, kind: str) -> Any:
+    """Values as an array of Arrow's of a type, null where they are masked; not by `pyarrow.array`,
+    which imports pandas."""
+    import pyarrow as pa
+
+    known = ~getattr(values, "mask", np.zeros(len(values), bool))
+    bits = pa.py_buffer(np.packbits(known, bitorder="little"))
+    if kind != "string":
+        packed = (
+            np.packbits(values, bitorder="little") if kind == "boolean" else np.array(values, kind)
+        )
+        return pa.Array.from_buffers(
+            pa.type_for_alias(kind), len(values), [bits, pa.py_buffer(packed)]
+        )
+    texts = [str(value).encode() for value in values]
+    ends = np.cumsum([0, *map(len, texts)], dtype=np.int32)
+    return pa.Array.from_buffers(
+        pa.string(), len(texts), [bits, *map(pa.py_buffer, (ends, b"".join(texts)))]
+    )
 
 
 def whole_numbers(column: Any) -> Array:

@@ -27,13 +27,14 @@ from functools import partial
 from itertools import count
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whosin.errors import UnknownName, invalid_value
 from whosin.release.engines.base import (
     BYTE_ORDER_MARK,
     CUT_CHARACTER,
     MAX_LINE_LENGTH,
+    UNUSABLE_TYPE,
     Header,
     Schema,
     listed_names,
@@ -46,8 +47,10 @@ from whosin.release.engines.base import (
     sql_identifier,
     sql_literal,
 )
-from whosin.release.engines.databases import UNUSABLE_TYPE, DatabaseTable, FetchedTables
 from whosin.release.engines.files import NO_EXTENSIONS, holds_text
+
+if TYPE_CHECKING:
+    from whosin.release.engines.databases import DatabaseTable, FetchedTables
 
 DATABASE_NAME = "whosin_data"
 CONFINED_SETTINGS = {
@@ -106,6 +109,9 @@ class ConfinedDatabase:
 
     Args:
         settings: (field, accepted, setting, value) of what the caller chose.
+
+    Attributes:
+        size: of its sources, in bytes.
     """
 
     def __init__(self, folder: Path, settings: Sequence[tuple[str, str, str, object]]) -> None:
@@ -115,10 +121,11 @@ class ConfinedDatabase:
         import_needed_compilers()
         self.backend = ibis.duckdb.connect(**NO_EXTENSIONS)
         self.connection = self.backend.con
+        self.size = 0
         self._schemas: list[Schema] = []
         self._attached: dict[Path, str] = {}
         self._lists: set[str] = set()
-        self._fetched = FetchedTables(self.connection)
+        self._fetched: FetchedTables | None = None
         try:
             for name, value in CONFINED_SETTINGS.items():
                 self.connection.execute(f"SET {name} = {sql_literal(value)}")
@@ -179,7 +186,7 @@ class ConfinedDatabase:
         return self.view(f"SELECT * FROM read_parquet({paths}, {named}, {repaired})")
 
     def csv(self, files: Sequence[str]) -> Any:
-        self._schemas.append(Schema(lambda: read_header(files), files))
+        self._schemas.append(Schema(partial(read_header, files), files))
         return self.view(csv_query(files))
 
     def arrow_files(self, files: Sequence[str]) -> Any:
@@ -232,6 +239,7 @@ class ConfinedDatabase:
             except Exception:
                 raise refuse_unreadable(str(path), "DuckDB database") from None
             self._attached[path] = name
+            self.size += path.stat().st_size
         return self._attached[path]
 
     def database(self, path: Path, name: str, *, views: bool) -> Any:
@@ -244,19 +252,26 @@ class ConfinedDatabase:
 
     def fetched_table(self, table: DatabaseTable) -> Any:
         """A table of another database, whose rows are here while an expression runs."""
+        from whosin.release.engines.databases import FetchedTables
+
+        if self._fetched is None:
+            self._fetched = FetchedTables(self.connection)
         return self.table(self._fetched.add(table))
 
     @property
     def fetches(self) -> bool:
         """Whether rows of other databases are brought here for each expression."""
-        return bool(self._fetched.tables)
+        return self._fetched is not None
 
     def filled(self, expression: Any) -> contextlib.AbstractContextManager[None]:
         """The rows of other databases that an expression needs are here in this block."""
-        return self._fetched.filled(expression) if self.fetches else contextlib.nullcontext()
+        return (
+            contextlib.nullcontext() if self._fetched is None else self._fetched.filled(expression)
+        )
 
     def interrupt(self) -> None:
-        self._fetched.cancel()
+        if self._fetched is not None:
+            self._fetched.cancel()
         self.connection.interrupt()
 
     def view(self, sql: str) -> Any:
@@ -271,7 +286,16 @@ class ConfinedDatabase:
         self.connection.execute(f"CREATE VIEW {name} AS SELECT {', '.join(columns)} FROM ({sql})")
         return self.table(name)
 
+    def source_sql(self, rows: Any) -> str:
+        """What lets a statement read the tables of an expression once, however often it names
+        them."""
+        from ibis.expr.operations import DatabaseTable
+
+        names = sorted(sql_identifier(each.name) for each in rows.op().find(DatabaseTable))
+        return "".join(f"{each} AS MATERIALIZED (SELECT * FROM main.{each}), " for each in names)
+
     def frame(self, source: Any) -> Any:
+        self.size += source.nbytes
         try:
             return self.view(f"SELECT * FROM {self.register(source)}")
         except Exception:

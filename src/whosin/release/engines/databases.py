@@ -34,6 +34,7 @@ from whosin.extras import require_extras
 from whosin.ledger.store import find_connection_reason
 from whosin.release.engines.base import (
     ADBC_PREFIX,
+    UNUSABLE_TYPE,
     require_unchanged,
     sql_identifier,
     sql_literal,
@@ -130,10 +131,6 @@ def _refuse_secrets(uri: str, secret: bool = False) -> None:
             hint="give it by PGPASSWORD, ~/.pgpass or a service file for PostgreSQL, and by "
             "WHOSIN_SOURCE_PASSWORD for other drivers",
         )
-
-
-UNUSABLE_TYPE = "VARCHAR[]"
-"""What a column becomes whose type nobody may ask about; it is never read."""
 
 
 @dataclass(frozen=True)

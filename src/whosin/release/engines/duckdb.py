@@ -8,10 +8,13 @@ nothing else (`confined`). A table larger than the memory limit spills to a fold
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from tempfile import gettempdir
 from typing import Any, ClassVar, TypeVar
@@ -25,16 +28,19 @@ from whosin.interrupts import run_interruptibly
 from whosin.plain_files import SPILL_PREFIX, PrivateFolder, check_plain
 from whosin.release.engines.base import (
     ELIGIBLE_ROWS,
+    QUESTION_COLUMN,
     Engine,
     FilteredScan,
     Progress,
     RedrawnFile,
     RowCounter,
+    SharedScan,
     WrittenFile,
     file_kind,
     further_source,
     is_database,
     is_sqlite,
+    list_column,
     list_files,
     memory_tables,
     refuse_unreadable,
@@ -45,7 +51,6 @@ from whosin.release.engines.base import (
     whole_numbers,
 )
 from whosin.release.engines.confined import ConfinedDatabase
-from whosin.release.engines.databases import SQLITE, Address, list_tables, open_table, read_address
 from whosin.release.engines.files import (
     arrow_table,
     discard_draft,
@@ -77,6 +82,9 @@ CHECKED_NAME = "whosin_checked"
 """What a query is called that was planned and not run."""
 BATCH_ROWS = 1_000_000
 """Rows that are drawn and written at a time."""
+MAX_SHARED_QUESTIONS, MAX_SHARED_BYTES = 64, 2**18
+"""Questions that one statement answers, where the sources are not larger than this: planning then
+takes longer than reading. With many rows one more column to group by takes longer."""
 STREAM_ROWS = 2**18
 """Rows that are given away at a time: enough to count fast, few enough to stay near."""
 
@@ -139,7 +147,9 @@ class DuckDB(Engine):
             for index, source in enumerate(sources):
                 with further_source(index):
                     opened.append(self._open(home, source))
-            home.confine([file for _, files in opened for file in files])
+            files = [file for _, files in opened for file in files]
+            home.confine(files)
+            home.size += sum(map(os.path.getsize, files))
         except BaseException:
             self._opened.remove(home)
             home.close()
@@ -154,6 +164,8 @@ class DuckDB(Engine):
             require_plain(source, ())
             return home.frame(arrow_table(source)), []
         if is_database(source):
+            from whosin.release.engines.databases import open_table, read_address
+
             return home.fetched_table(open_table(read_address(source), views=self._views)), []
         require_local(source)
         if (sheet := split_sheet(source)) is not None:
@@ -175,26 +187,30 @@ class DuckDB(Engine):
         except Exception:
             raise refuse_unreadable(source, kind) from None
 
-    def split_source(self, data: Any) -> Any:
+    def split_source(self, data: Any, *, grouped: bool) -> Any:
         """The same, except where rows are fetched for an expression: only what it names is."""
+        import ibis
         from ibis.expr.operations import DatabaseTable
 
         home = self._home(data)
         if home.fetches:
             return None
-        return DatabaseTable(ELIGIBLE_ROWS, data.schema(), home.backend).to_expr()
+        columns = dict(data.schema())
+        if grouped and home.size <= MAX_SHARED_BYTES:
+            columns.setdefault(QUESTION_COLUMN, "int64")
+        return DatabaseTable(ELIGIBLE_ROWS, ibis.schema(columns), home.backend).to_expr()
+
+    def is_checked(self, expression: Any) -> bool:
+        return all(part.op() in self._planned for part in _scan_parts(expression))
 
     def check(self, expression: Any) -> None:
         """Plan it, and read no row. A shape is planned with the first rows that it is for: it has
         the same columns whichever they are, so that of others the rows alone are planned."""
         home, part = self._home(expression), expression
-        planned = part.shape.op() if isinstance(part, FilteredScan) else part.op()
-        if isinstance(part, FilteredScan) and planned in self._planned:
-            part = part.rows
-            planned = part.op()
-        if planned not in self._planned:
-            home.connection.execute(f"PREPARE {CHECKED_NAME} AS {self._sql(home, part)}")
-            self._planned.add(planned)
+        if isinstance(part, FilteredScan) and part.shape.op() in self._planned:
+            (part,) = part.rows
+        home.connection.execute(f"PREPARE {CHECKED_NAME} AS {self._sql(home, part)}")
+        self._planned.update(each.op() for each in _scan_parts(part))
 
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """Run an aggregate; Ctrl-C stops it.
@@ -202,7 +218,14 @@ class DuckDB(Engine):
         Raises:
             SourceChanged: the files have another schema than when they were opened.
         """
-        return self._run(expression, progress, self._answer)
+        if not isinstance(expression, SharedScan):
+            return self._run(expression, progress, self._answer)[0]
+        place, found = expression.place, expression.found
+        if place not in found:
+            few = expression.whole.rows[place : place + MAX_SHARED_QUESTIONS]
+            scan = replace(expression.whole, rows=few)
+            found |= dict(enumerate(self._run(scan, progress, self._answer), place))
+        return found.pop(place)
 
     def tally(self, expression: Any, count: RowCounter, progress: Progress | None = None) -> Array:
         """Like `run`, and no more than a few batches are held at a time."""
@@ -284,6 +307,8 @@ class DuckDB(Engine):
         """The tables of a DuckDB database, those outside its main schema as schema.table, or of an
         SQLite file."""
         if is_sqlite(path):
+            from whosin.release.engines.databases import SQLITE, Address, list_tables
+
             return list_tables(Address(SQLITE, str(_check_existing(path)), ""), views=self._views)
         home = self._fresh()
         try:
@@ -303,22 +328,34 @@ class DuckDB(Engine):
         return unused.pop() if unused else ConfinedDatabase(self._folder.path, self._settings)
 
     def _home(self, expression: Any) -> ConfinedDatabase:
-        rows = expression.rows if isinstance(expression, FilteredScan) else expression
-        backend = rows.get_backend()
+        backend = _scan_parts(expression)[-1].get_backend()
         return next(each for each in self._opened if each.backend is backend)
 
     def _sql(self, home: ConfinedDatabase, expression: Any) -> str:
         """An expression's SQL, compiled once: what was checked is what runs."""
         if isinstance(expression, FilteredScan):
-            rows, shape = (self._sql(home, part) for part in (expression.rows, expression.shape))
-            return f"WITH {ELIGIBLE_ROWS} AS NOT MATERIALIZED ({rows}) SELECT * FROM ({shape})"
+            shape, *rows = (self._sql(home, part) for part in expression.parts)
+            before, read = "", rows[0]
+            if QUESTION_COLUMN in expression.shape.columns:
+                before, read = home.source_sql(expression.rows[0]), _union_sql(rows)
+            named = f"WITH {before}{ELIGIBLE_ROWS} AS NOT MATERIALIZED ({read})"
+            return f"{named} SELECT * FROM ({shape})"
         operation = expression.op()
         if operation not in self._compiled:
             home.bring(memory_tables(expression))
             self._compiled[operation] = home.backend.compile(expression)
         return self._compiled[operation]
 
-    def _answer(self, home: ConfinedDatabase, expression: Any) -> Any:
+    def _answer(self, home: ConfinedDatabase, expression: Any) -> list[Any]:
+        """The result for each question that an expression asks."""
+        result = self._fetch(home, expression)
+        if QUESTION_COLUMN not in result.column_names:
+            return [result]
+        ends = whole_numbers(result[QUESTION_COLUMN]).searchsorted(range(len(expression.rows) + 1))
+        result = result.drop_columns(QUESTION_COLUMN)
+        return [result.slice(start, end - start) for start, end in pairwise(ends.tolist())]
+
+    def _fetch(self, home: ConfinedDatabase, expression: Any) -> Any:
         import pyarrow as pa
 
         shape = expression.shape if isinstance(expression, FilteredScan) else expression
@@ -326,7 +363,8 @@ class DuckDB(Engine):
         # DuckDB's sums are wider than Ibis says. Arrow could narrow them, and would import all of
         # its functions for that.
         columns = ", ".join(map(_narrow_sum, schema))
-        sql = f"SELECT {columns} FROM ({self._sql(home, expression)})"
+        order = f" ORDER BY {QUESTION_COLUMN}" if QUESTION_COLUMN in schema.names else ""
+        sql = f"SELECT {columns} FROM ({self._sql(home, expression)}){order}"
         if all(str(field.type) == "int64" for field in schema):
             # Twice as fast as a relation, which DuckDB plans once to know its columns.
             try:
@@ -336,26 +374,31 @@ class DuckDB(Engine):
                 with contextlib.suppress(Exception):
                     home.connection.abort()
                 raise
-            return pa.table([_whole_column(found[name]) for name in schema.names], schema=schema)
+            whole = [list_column(found[name], "int64") for name in schema.names]
+            return pa.table(whole, schema=schema)
         result = home.connection.sql(sql).to_arrow_table()
         return result if result.schema.equals(schema) else result.cast(schema)
+
+
+def _scan_parts(expression: Any) -> tuple[Any, ...]:
+    return expression.parts if isinstance(expression, FilteredScan) else (expression,)
+
+
+def _union_sql(rows: Sequence[str]) -> str:
+    """The rows of some questions, each with the question's number."""
+    numbers: dict[str, list[int]] = {}
+    for number, sql in enumerate(rows):
+        numbers.setdefault(sql, []).append(number)
+    return " UNION ALL ".join(
+        f"SELECT *, unnest({found}::BIGINT[]) AS {QUESTION_COLUMN} FROM ({sql})"
+        for sql, found in numbers.items()
+    )
 
 
 def _narrow_sum(field: Any) -> str:
     """A column as SQL, a whole number of 64 bits where it is to be one."""
     name = sql_identifier(field.name)
     return f"CAST({name} AS BIGINT) AS {name}" if str(field.type) == "int64" else name
-
-
-def _whole_column(values: Array) -> Any:
-    """Whole numbers of 64 bits as Arrow's, null where they are masked; not by `pyarrow.array`,
-    which imports pandas."""
-    import pyarrow as pa
-
-    known = ~getattr(values, "mask", np.zeros(len(values), bool))
-    bits = pa.py_buffer(np.packbits(known, bitorder="little"))
-    numbers = pa.py_buffer(np.ascontiguousarray(np.asarray(values)))
-    return pa.Array.from_buffers(pa.int64(), len(values), [bits, numbers])
 
 
 def _check_existing(path: str | Path) -> Path:

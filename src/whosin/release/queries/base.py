@@ -50,7 +50,7 @@ from whosin.release.cost import (
     noisy_parts,
 )
 from whosin.release.domains import MAX_BOUND
-from whosin.release.engines.base import FilteredScan, Progress
+from whosin.release.engines.base import QUESTION_COLUMN, FilteredScan, Progress
 from whosin.release.groups import GroupGrid
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
@@ -240,24 +240,29 @@ class Query(ABC):
             return table
         return table.about(self.names(table) | condition_columns(self.where), rows=self.about_rows)
 
-    def plan_scan(self, table: Table, build: Callable[..., Any], *known: Any) -> Any:
+    def plan_scan(
+        self, table: Table, build: Callable[..., Any], cells: GroupGrid | None = None
+    ) -> Any:
         """What the engine will scan, checked. What is asked without the condition is built and
         compiled once, on the rows that meet it.
 
         Args:
-            build: the expression of a query of this kind on a table, and on what is `known` of it.
+            build: the expression of a query of this kind on a table.
+            cells: what it groups by and is also given, where it can tell questions apart.
         """
-        source = table.split_source
+        source, known = table.split_source(cells is not None), () if cells is None else (cells,)
         if source is None:
             return table.check(build(self, table, *known))
+        if cells is not None and QUESTION_COLUMN in set(source.columns) - set(table.columns):
+            known = (replace(cells, question=(QUESTION_COLUMN,)),)
         shape = replace(self, where=None, name="", within=None)
         asked_key, rows_key = canonical_json(shape.question()), f"where {self.where!r}"
         asked, rows = table.kept.get(asked_key), table.kept.get(rows_key)
-        if asked is None:
-            asked = table.keep(asked_key, build(shape, table.on_rows(source), *known))
         if rows is None:
             rows = table.keep(rows_key, filter_rows(table.data, table, self.where))
-        return table.check(FilteredScan(rows, asked))
+        if asked is None:
+            asked = table.keep(asked_key, build(shape, table.on_rows(source), *known))
+        return table.check(FilteredScan((rows,), asked))
 
     def bounds(self, table: Table) -> ContributionBounds:
         """How many rows and cells of a privacy unit count, at most."""
