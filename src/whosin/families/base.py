@@ -17,6 +17,7 @@ from whosin.exact import Array, chosen_percent, flint_rational, number_range, ra
 from whosin.priors import FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.arrays import Underflow, check_underflow
 from whosin.spaces.quotients import Lattice, two_binomials
+from whosin.spaces.statistics import Contributions
 from whosin.spaces.worlds import Subsets
 from whosin.validation import check_kind
 
@@ -141,6 +142,53 @@ class Worst:
     absent: Weighted | None = None
 
 
+@dataclass(frozen=True)
+class Shift:
+    """The worst case for noise on a sum, whose densities fall with the distance only (F10).
+
+    Attributes:
+        entity, low, high, prior: as in `Worst`.
+        output: the statistic's value, a vector, at which it is seen.
+        present, absent: (distance of the output from the statistic, weight) given t and given ¬t,
+            up to a factor common to both.
+    """
+
+    entity: int
+    output: tuple[Fraction, ...]
+    low: Fraction
+    high: Fraction
+    prior: Callable[[Fraction], Prior]
+    present: tuple[tuple[Fraction, Fraction], ...]
+    absent: tuple[tuple[Fraction, Fraction], ...]
+
+
+def far_apart(distance: Fraction, positive: bool) -> tuple[Any, Any]:
+    """`Shift.present` and `absent` for two values, the output at the one that is named."""
+    sides = ((Fraction(0), Fraction(1)),), ((distance, Fraction(1)),)
+    return sides if positive else sides[::-1]
+
+
+def largest_shift(
+    sums: Contributions,
+    positive: bool,
+    beliefs: Range,
+    prior: Callable[[int], Any],
+    *,
+    alone: bool = False,
+) -> Iterator[Shift]:
+    """The entity that adds most, for a family of independent priors with these beliefs.
+
+    At an output beyond every value of the sum the ratio is e^(|w|/scale) under every independent
+    prior, and by the triangle inequality it is nowhere larger. Where everyone else is known to be
+    out (`alone`), the entity's own value is such an output.
+    """
+    kind = max(range(len(sums.kinds)), key=lambda kind: abs(sums.weights[kind]))
+    sides = far_apart(abs(sums.weights[kind]), positive)
+    entity = sums.kinds[kind][0]
+    point = sums.total({kind: int(positive)}) if alone else sums.corner(kind, positive)
+    yield Shift(entity, point, *beliefs, prior(entity), *sides)
+
+
 class Family(ABC):
     """A set of priors: all the adversaries that one defends against."""
 
@@ -181,6 +229,10 @@ class Family(ABC):
     @abstractmethod
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         """The worst prior for each entity that has to be tried; the level is the worst of them."""
+
+    def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift] | None:
+        """The same for noise on a sum, in closed form; None where that is not known."""
+        return None
 
     def upper(
         self, likelihoods: Array, lattice: Lattice, positive: bool
@@ -388,8 +440,12 @@ def two_worlds(
     space: Subsets, present: tuple[int, ...], absent: tuple[int, ...]
 ) -> Callable[[Fraction], Prior]:
     """The prior that puts p on one set of entities and 1 − p on another."""
-    inside, outside = (sum(1 << entity for entity in worlds) for worlds in (present, absent))
-    return lambda belief: Table({inside: belief, outside: 1 - belief})
+
+    def prior(belief: Fraction) -> Prior:
+        inside, outside = (sum(1 << entity for entity in world) for world in (present, absent))
+        return Table({inside: belief, outside: 1 - belief})
+
+    return prior
 
 
 def output_columns(array: Array, limit: int = 1 << 25) -> Iterator[tuple[int, Array]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -17,11 +17,14 @@ from whosin.families.base import (
     Adversary,
     Family,
     Range,
+    Shift,
     Worst,
     check_prior,
+    far_apart,
     sums_given,
     support_classes,
 )
+from whosin.families.maxima import worst_maximum_of
 from whosin.priors import Blocks, Exchangeable, FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.arrays import (
     MIN_LIKELIHOOD,
@@ -31,6 +34,7 @@ from whosin.spaces.arrays import (
     largest_ratio,
 )
 from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice, spread_on_grid
+from whosin.spaces.statistics import Contributions
 from whosin.spaces.worlds import Subsets
 from whosin.validation import read_list, shorten_value
 
@@ -136,15 +140,40 @@ class Explicit(Family):
         for prior in self.priors:
             yield from worst_for_prior(prior, likelihoods, lattice, positive)
 
+    def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift] | None:
+        if not all(isinstance(prior, Independent | Uniform) for prior in self.priors):
+            return None
+        return self._shifts(sums, positive)
+
+    def _shifts(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
+        """Of the entities about whom one prior believes the same, the one that adds most."""
+        for prior in self.priors:
+            beliefs = _known_beliefs(prior, sums.space)
+            farthest: dict[Fraction, tuple[Fraction, int, int]] = {}
+            for kind, members in enumerate(sums.kinds):
+                for entity in members:
+                    case = abs(sums.weights[kind]), -kind, -entity
+                    if 0 < (belief := beliefs[entity]) < 1:
+                        farthest[belief] = max(case, farthest.get(belief, case))
+            for belief, (distance, kind, entity) in farthest.items():
+                corner, same = sums.corner(-kind, positive), lambda _belief, prior=prior: prior
+                yield Shift(-entity, corner, belief, belief, same, *far_apart(distance, positive))
+
+
+def _known_beliefs(prior: Prior, space: Subsets) -> Sequence[Fraction]:
+    return prior.beliefs(space) if isinstance(prior, Independent) else (ONE_HALF,) * space.size
+
 
 def worst_for_prior(
     prior: Prior, array: Array, lattice: Lattice, positive: bool
 ) -> Iterator[Worst]:
     """For each uncertain entity the output with the worst ratio under one prior."""
-    if isinstance(lattice, MaximumLattice) and not isinstance(
-        prior, Independent | FixedSize | Uniform
-    ):
-        lattice, array = spread_on_grid(lattice, array)
+    if isinstance(lattice, MaximumLattice):
+        if isinstance(prior, Independent | Uniform):
+            yield from worst_maximum_of(prior, array, lattice, positive)
+            return
+        if not isinstance(prior, FixedSize):
+            lattice, array = spread_on_grid(lattice, array)
     number: Any = float if array.dtype != object else flint_rational
     if isinstance(lattice, CountLattice) and (lattice.is_single or isinstance(prior, Exchangeable)):
         pairs = _fold_kinds(prior, array, lattice, number)

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
@@ -20,16 +20,20 @@ from whosin.families.base import (
     Bounded,
     Family,
     Range,
+    Shift,
     Worst,
+    far_apart,
     fixed_size_structure,
     is_nested,
     output_columns,
 )
 from whosin.families.explicit import Explicit
+from whosin.families.maxima import worst_candidate_of_maximum
 from whosin.priors import FixedSize as FixedSizePrior
 from whosin.priors import Prior
 from whosin.spaces.arrays import BLOCK_ELEMENTS, exceeds_best, first_at_least, largest_ratio
-from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
+from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice, spread_on_grid
+from whosin.spaces.statistics import Contributions
 from whosin.spaces.worlds import Subsets
 from whosin.validation import MAX_POPULATION, read_whole, shorten_value, spelled_whole
 
@@ -113,6 +117,10 @@ class OneOf(Family):
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         self.check(lattice.space)
+        if isinstance(lattice, MaximumLattice):
+            case = worst_candidate_of_maximum(likelihoods, lattice, self.m, self.literal, positive)
+            yield self._worst_case(lattice, lattice, likelihoods, *case, positive)
+            return
         grid, array = spread_on_grid(lattice, likelihoods)
         best: tuple[Any, int, int] | None = None
         for bases in _base_blocks(grid, array, self.m, self.literal):
@@ -123,6 +131,47 @@ class OneOf(Family):
                 best = ratio, int(bases[row]), int(output)
         assert best is not None
         yield self._worst_case(lattice, grid, array, *best, positive)
+
+    def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
+        """The output is the named candidate's own value, or far beyond it from the others."""
+        self.check(sums.space)
+        find = _farthest_from_cell if sums.apart else _farthest_from_value
+        named, others = find(sums, self.m, positive)
+        entity = sums.kinds[named][0]
+        chosen = {
+            member
+            for kind, count in others.items()
+            for member in sums.kinds[kind][kind == named :][:count]
+        }
+        known: list[int] = []
+        counts = {named: 1}
+        far = max(sums.distance(named, kind) for kind in others)
+        if not positive:
+            end = next(kind for kind in others if sums.distance(named, kind) == far)
+            cells = (kind for kind in range(len(sums.kinds)) if kind != named)
+            counts = dict.fromkeys(cells if sums.apart else (end,), 1)
+        if self.literal:
+            known = [e for e in range(sums.space.size) if e != entity and e not in chosen]
+            for kind, members in enumerate(sums.kinds):
+                inside = len(members) - (kind == named) - others.get(kind, 0)
+                counts[kind] = counts.get(kind, 0) + inside
+
+        def prior(_belief: Fraction) -> Prior:
+            odds = [Fraction(0)] * sums.space.size
+            for member in known:
+                odds[member] = Fraction(1)
+            for member in (entity, *chosen):
+                odds[member] = ONE_HALF
+            return FixedSizePrior(odds, len(known) + 1)
+
+        share = Fraction(1, self.m - 1)
+        distances = [(sums.distance(named, kind), count * share) for kind, count in others.items()]
+        present, absent = Fraction(0), tuple(distances)
+        if not positive:
+            present, absent = far, tuple((far - d, weight) for d, weight in distances)
+        yield Shift(
+            entity, sums.total(counts), *self.beliefs, prior, ((present, Fraction(1)),), absent
+        )
 
     def _contrast(
         self, grid: CountLattice, array: Array, bases: Array, positive: bool
@@ -140,17 +189,23 @@ class OneOf(Family):
     def _worst_case(
         self,
         lattice: Lattice,
-        grid: CountLattice,
+        grid: Lattice,
         array: Array,
         ratio: Any,
         base: int,
         output: int,
         positive: bool,
     ) -> Worst:
-        ways = sorted(grid.neighbours(base), key=lambda way: array[way[1], output])
+        ways = grid.neighbours(base)
+        if self.literal and isinstance(grid, MaximumLattice):  # the others below it are known
+            above = [way for way in ways if way[1] > base]
+            ways = above + [way for way in ways if way[1] <= base][: self.m - len(above)]
+        ways = sorted(ways, key=lambda way: array[way[1], output])
         ways = ways if positive else ways[::-1]
         entity, others = ways[-1][0], [other for other, _ in ways[: self.m - 1]]
         known = set(grid.representative(base))
+        if self.literal:
+            known = set(range(grid.space.size)) - {entity, *others}
         odds = [Fraction(position in known) for position in range(grid.space.size)]
         for candidate in (entity, *others):
             odds[candidate] = Fraction(1, 2)
@@ -159,6 +214,52 @@ class OneOf(Family):
         share = Fraction(1, self.m - 1)
         absent = tuple((lattice.class_of({*known, other}), share) for other in others)
         return Worst(ratio, entity, output, *self.beliefs, lambda _belief: prior, present, absent)
+
+
+def _farthest_from_cell(sums: Contributions, m: int, _positive: bool) -> tuple[int, dict[int, int]]:
+    """(kind of the named candidate, number of other candidates by kind) in a histogram: someone of
+    the smallest cell, and as many others of other cells as there are."""
+    named = min(range(len(sums.kinds)), key=lambda kind: len(sums.kinds[kind]))
+    others, room = {}, m - 1
+    for kind in (*(k for k in range(len(sums.kinds)) if k != named), named):
+        others[kind] = min(room, len(sums.kinds[kind]) - (kind == named))
+        room -= others[kind]
+    return named, {kind: count for kind, count in others.items() if count}
+
+
+def _farthest_from_value(sums: Contributions, m: int, positive: bool) -> tuple[int, dict[int, int]]:
+    """The same for a sum of numbers w.
+
+    Positively the others are the l smallest and the r = m − 1 − l largest, and Σ e^−|w − w_t| is
+    A_l e^−w_t + B_r e^w_t, least where e^2w_t is next to A_l/B_r. Negatively one end of the values
+    is named, and the others are at the other end: each term grows with the output's distance.
+    """
+    order = sorted(range(len(sums.kinds)), key=sums.weights.__getitem__)
+    sizes = [len(sums.kinds[kind]) for kind in order]
+    least = sums.weights[order[0]]
+    spread = [min(float(sums.weights[kind] - least) * sums.rate, 1e300) for kind in order]
+    x, n = np.repeat(spread, sizes), sum(sizes)
+    left = np.logaddexp.accumulate(np.concatenate([[-np.inf], x[: m - 1]]))
+    right = np.logaddexp.accumulate(np.concatenate([[-np.inf], -x[::-1][: m - 1]]))[::-1]
+    first, last = np.arange(m), n - m + np.arange(m)
+    if positive:
+        middle = np.searchsorted(x, np.clip((left - right) / 2, -1e300, 1e300))
+        tried = np.clip(np.stack([middle, middle - 1]), first, last)
+        sums_at = np.logaddexp(left - x[tried], right + x[tried])
+        row, split = np.unravel_index(int(np.argmin(sums_at)), sums_at.shape)
+        named, split = int(tried[row, split]), int(split)
+    else:
+        top = np.logaddexp.reduce(x[n - m + 1 :]) - x[0]
+        bottom = np.logaddexp.reduce(-x[: m - 1]) + x[-1]
+        named, split = (0, 0) if top >= bottom else (n - 1, m - 1)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    chosen = [range(split), range(n - m + 1 + split, n)]
+    others: dict[int, int] = {}
+    for kind, start, stop in zip(order, starts, starts[1:], strict=False):
+        count = sum(max(0, min(stop, part.stop) - max(start, part.start)) for part in chosen)
+        if count:
+            others[kind] = int(count)
+    return order[int(np.searchsorted(starts, named, side="right")) - 1], others
 
 
 def _base_blocks(grid: CountLattice, array: Array, m: int, literal: bool) -> Iterator[Array]:
@@ -328,6 +429,20 @@ class FixedSize(Bounded):
                 if m > 2 and low <= 1 - Fraction(1, m) <= high:
                     yield from _all_but_one(m, likelihoods, lattice, positive)
 
+    def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift] | None:
+        return self._swap_shift(sums, positive) if self.tight else None
+
+    def _swap_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
+        """The two whose contributions are farthest apart."""
+        kinds = sorted(range(len(sums.kinds)), key=sums.weights.__getitem__)
+        if sums.space.size > 1:
+            one, two = kinds[-1], kinds[0]
+            named, other = sums.kinds[one][0], sums.kinds[two][-1]
+            point = sums.total({one if positive else two: 1})
+            prior = swap_of_two(sums.space, (), named, other)
+            sides = far_apart(sums.distance(one, two), positive)
+            yield Shift(named, point, *self.swaps, prior, *sides)
+
     def upper(
         self, likelihoods: Array, lattice: Lattice, positive: bool
     ) -> tuple[Any, Fraction, Fraction] | None:
@@ -428,7 +543,7 @@ def worst_swap(
     others = [way for way in ways if way[0] != gains[0]]
     loses = min(others, key=lambda way: array[way[1], output])
     named, other = (gains, loses) if positive else (loses, gains)
-    prior = swap_of_two(lattice, base, named[0], other[0])
+    prior = swap_of_two(lattice.space, lattice.representative(base), named[0], other[0])
     sides = [((each[1], Fraction(1)),) for each in (named, other)]
     yield Worst(ratio, named[0], output, low, high, prior, *sides)
 
@@ -449,10 +564,11 @@ def largest_swap(array: Array, lattice: Lattice) -> tuple[Any, int, int] | None:
     return best
 
 
-def swap_of_two(lattice: Lattice, base: int, named: int, other: int) -> Callable[[Fraction], Prior]:
+def swap_of_two(
+    space: Subsets, base: Collection[int], named: int, other: int
+) -> Callable[[Fraction], Prior]:
     """The fixed-size prior with two worlds: the base with one entity, or with the other."""
-    known = set(lattice.representative(base))
-    space = lattice.space
+    known = set(base)
 
     def prior(belief: Fraction) -> Prior:
         odds = [Fraction(entity in known) for entity in range(space.size)]

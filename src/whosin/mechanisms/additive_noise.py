@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 
-from whosin.errors import InvalidInput, NoPureLevel, invalid_value
+from whosin.errors import InvalidInput, NoPureLevel, Unsupported, invalid_value, spell
 from whosin.exact import (
     Array,
     ball_exp,
+    certificate_precision,
+    divide_up,
     exp_down,
     flint_rational,
     probability,
@@ -24,10 +26,10 @@ from whosin.exact import (
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel
 from whosin.mechanisms.count_table import Beyond, CountTable
-from whosin.mechanisms.entries import Exponents, Rationals
-from whosin.spaces import Count, Lattice, Space, Statistic, Subsets, read_statistic
+from whosin.mechanisms.entries import Entries, Exponents, Rationals
+from whosin.spaces import Count, CountLattice, Lattice, Space, Statistic, Subsets, read_statistic
 from whosin.spaces.arrays import require_table, widest_exp
-from whosin.spaces.statistics import Centre, centre_distances, centre_grid
+from whosin.spaces.statistics import Centre, Contributions, centre_distances, centre_grid
 from whosin.validation import require_exactly_one
 
 # Additive noise whose density falls by e^−distance/scale: what Laplace and geometric share.
@@ -102,27 +104,83 @@ class Axis:
         return ball_exp(-distance / self.scale)
 
 
-def noise_channel(
-    statistic: Statistic, space: Space, scale: Fraction, *, whole: bool = False
-) -> Channel:
-    """The densities e^(−‖output − centre‖₁ / scale) at the deciding points."""
-    centres = statistic_centres(statistic, space)
-    points = centre_grid(centres)
-    require_table("the densities at the deciding points", len(centres), len(points))
-    densities = widest_exp(-centre_distances(centres, points) / float(scale))
+class SumChannel(Channel):
+    """Noise on a sum of contributions: its worst cases have closed forms, and the table of
+    densities at the deciding points is made only for what asks for it.
 
-    def exponent(world: int, output: int) -> Fraction:
-        pairs = zip(centres[world], points[output], strict=True)
-        return -sum((abs(a - b) for a, b in pairs), Fraction(0)) / scale
+    Args:
+        tabulate: makes that table.
+        noise: the noise of each coordinate, without its centres.
+    """
 
-    return Channel.from_densities(
-        space,
-        statistic_lattice(statistic, space),
-        densities,
-        point_labels(points),
-        Exponents(exponent),
-        axes=[Axis(column, scale, None, whole) for column in zip(*centres, strict=True)],
-    )
+    def __init__(self, sums: Contributions, noise: Axis, tabulate: Callable[[], Channel]) -> None:
+        self.space, self.lattice = sums.space, CountLattice(sums.space, sums.kinds)
+        self.is_density = True
+        self.sums, self.noise, self._tabulate = replace(sums, rate=noise.rate), noise, tabulate
+
+    @cached_property
+    def table(self) -> Channel:
+        return self._tabulate()
+
+    likelihoods: Array = property(lambda self: self.table.likelihoods)  # type: ignore[assignment]
+    entries: Entries = property(lambda self: self.table.entries)  # type: ignore[assignment]
+    outputs: tuple[Hashable, ...] = property(lambda self: self.table.outputs)  # type: ignore[assignment]
+    axes: tuple[Axis | int, ...] = property(lambda self: self.table.axes)  # type: ignore[assignment]
+
+    def distance_ratio(self, top: Distances, bottom: Distances) -> Fraction | float:
+        """Σ weight · noise at a distance, over another such sum: exact, or just above."""
+        if self.noise.rate * float(max(d for d, _ in (*top, *bottom))) > MAX_NATS:
+            raise Unsupported(
+                f"the noise is too small: a likelihood ratio is above e^{spell(MAX_NATS)}",
+                field="scale",
+                hint="use a larger scale",
+            )
+        with certificate_precision():
+            sums = [
+                sum(self.noise.fall(d) * flint_rational(weight) for d, weight in side)
+                for side in (top, bottom)
+            ]
+        return divide_up(*sums)
+
+    def __repr__(self) -> str:
+        return f"Channel({self.space!r}, noise on a sum)"
+
+
+Distances = Sequence[tuple[Fraction, Fraction]]
+"""Distances between an output and a world's statistic, with weights."""
+MAX_NATS = 1 << 20
+"""The largest logarithm of a likelihood ratio that is computed."""
+
+
+def noise_channel(statistic: Statistic, space: Space, noise: Axis) -> Channel:
+    """The densities at the deciding points: e^(−‖output − centre‖₁ / scale), or a power of α."""
+    sums = statistic.contributions(space) if isinstance(space, Subsets) else None
+    if noise.whole:
+        check_whole(statistic, [sums.weights] if sums else statistic_centres(statistic, space))
+
+    def tabulate() -> Channel:
+        centres = statistic_centres(statistic, space)
+        points = centre_grid(centres)
+        require_table("the densities at the deciding points", len(centres), len(points))
+        apart = centre_distances(centres, points)
+
+        def exponent(world: int, output: int) -> Fraction:
+            pairs = zip(centres[world], points[output], strict=True)
+            return -sum((abs(a - b) for a, b in pairs), Fraction(0)) / rational(noise.scale)
+
+        entries: Entries = Exponents(exponent)
+        if noise.alpha is not None:
+            entries = Rationals(power_table(flint_rational(noise.alpha), apart))
+        return Channel.from_densities(
+            space,
+            statistic_lattice(statistic, space),
+            widest_exp(-noise.rate * apart if noise.alpha else -apart / float(noise.scale)),
+            point_labels(points),
+            entries,
+            axes=[replace(noise, centres=column) for column in zip(*centres, strict=True)],
+        )
+
+    return tabulate() if sums is None else SumChannel(sums, noise, tabulate)
 
 
 def statistic_centres(statistic: Statistic, space: Space) -> list[Centre]:
@@ -166,11 +224,9 @@ class Laplace(AdditiveNoise):
     """
 
     def channel(self, space: Space | None = None) -> Channel:
-        return noise_channel(
-            read_statistic(self.statistic),
-            need_space(space, "Laplace"),
-            read_positive(self.scale, "scale"),
-        )
+        scale = read_positive(self.scale, "scale")
+        statistic = read_statistic(self.statistic)
+        return noise_channel(statistic, need_space(space, "Laplace"), Axis((), scale))
 
 
 @dataclass(frozen=True)
@@ -255,20 +311,11 @@ class Geometric(Mechanism):
 
     def channel(self, space: Space | None = None) -> Channel:
         space, statistic = need_space(space, "Geometric"), read_statistic(self.statistic)
-        centres = whole_centres(statistic, space)
         if self.scale is not None:
-            return noise_channel(statistic, space, read_positive(self.scale, "scale"), whole=True)
-        points = centre_grid(centres)
-        require_table("the probabilities at the deciding points", len(centres), len(points))
-        alpha, apart = probability(self.alpha, "alpha"), centre_distances(centres, points)
-        return Channel.from_densities(
-            space,
-            statistic_lattice(statistic, space),
-            widest_exp(math.log(alpha) * apart),
-            point_labels(points),
-            Rationals(power_table(flint_rational(alpha), apart)),
-            axes=[Axis(column, None, alpha, True) for column in zip(*centres, strict=True)],
-        )
+            noise = Axis((), read_positive(self.scale, "scale"), None, True)
+        else:
+            noise = Axis((), None, probability(self.alpha, "alpha"), True)
+        return noise_channel(statistic, space, noise)
 
 
 def whole_centres(statistic: Statistic, space: Space) -> list[Centre]:

@@ -27,8 +27,9 @@ from whosin.exact import (
     round_up,
 )
 from whosin.families import Family, Worst
-from whosin.families.base import possible_classes
+from whosin.families.base import Shift, possible_classes
 from whosin.mechanisms import Channel
+from whosin.mechanisms.additive_noise import SumChannel, point_labels
 from whosin.notebook_display import Displayed
 from whosin.priors import Prior
 from whosin.spaces import Lattice, Space, Subsets
@@ -325,16 +326,40 @@ def _rounding_bound(lattice: Lattice) -> Fraction:
     return Fraction(4 * lattice.space.size + 32, 2**53)
 
 
+def certify_shifts(
+    channel: Channel, family: Family, positive: bool
+) -> list[tuple[Shift, Certificate]] | None:
+    """The family's worst cases for noise on a sum; None for other channels and families."""
+    if not isinstance(channel, SumChannel):
+        return None
+    shifts = family.worst_shift(channel.sums, positive)
+    if shifts is None:
+        return None
+    result = []
+    for shift in shifts:
+        sides = (shift.present, shift.absent) if positive else (shift.absent, shift.present)
+        log = None
+        if channel.noise.scale is not None and max(map(len, sides)) == 1:
+            log = (sides[1][0][0] - sides[0][0][0]) / channel.noise.scale
+        ratio = channel.distance_ratio(*sides)
+        result.append((shift, Certificate(ratio, channel.noise.alpha is not None, log)))
+    return result
+
+
 def worst_case(
     channel: Channel, family: Family, positive: bool
-) -> tuple[Worst, Certificate, beliefs.WorstBelief] | None:
+) -> tuple[Worst | Shift, Certificate, beliefs.WorstBelief] | None:
     """The family's worst case on a channel, certified, at the worst belief it allows."""
     lattice = subset_lattice(channel, "membership privacy")
     family.check(lattice.space)
-    result = _search_trusted(channel, lambda array: list(family.worst(array, lattice, positive)))
 
-    def believe(worst: Worst, ratio: Fraction | float) -> beliefs.WorstBelief:
+    def believe(worst: Worst | Shift, ratio: Fraction | float) -> beliefs.WorstBelief:
         return beliefs.worst_belief(ratio, *beliefs.sides(worst.low, worst.high, positive))
+
+    if (shifts := certify_shifts(channel, family, positive)) is not None:
+        cases = [(*case, believe(case[0], case[1].ratio)) for case in shifts]
+        return max(cases, key=lambda case: case[2].gamma, default=None)
+    result = _search_trusted(channel, lambda array: list(family.worst(array, lattice, positive)))
 
     def searched(worst: Worst) -> Fraction | float:
         return math.inf if worst.ratio == math.inf else exact_fraction(worst.ratio)
@@ -373,7 +398,7 @@ def _search_trusted(channel: Channel, search: Callable[[Array], list[Worst]]) ->
 
 def make_witness(
     channel: Channel,
-    worst: Worst,
+    worst: Worst | Shift,
     certificate: Certificate,
     belief: Fraction,
     *,
@@ -383,8 +408,9 @@ def make_witness(
     """Name the entity, the output and the beliefs of a worst case at one prior belief in t."""
     assert isinstance(channel.space, Subsets)
     ratio = certificate.ratio if positive else invert_ratio(certificate.ratio)
+    where = worst.output
     return Witness.shown(
-        channel.outputs[worst.output],
+        channel.outputs[where] if isinstance(where, int) else point_labels([where])[0],
         (belief, beliefs.posterior(ratio, belief), ratio),
         certificate.exact,
         entity=channel.space.entities[worst.entity],
