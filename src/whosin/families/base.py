@@ -212,6 +212,8 @@ class Family(ABC):
     theorems: ClassVar[tuple[str, ...]] = ()
     tight: bool = True
     """Whether `worst` finds the sup; otherwise the level from `upper` is a bound."""
+    symmetric: bool = True
+    """Whether it treats everyone alike, whoever is beside them."""
     composes: ClassVar[bool] = True
     """Whether several releases may share one plan against it; otherwise a plan is for one count."""
     hides_others: ClassVar[bool] = False
@@ -467,13 +469,17 @@ def check_prior(prior: Prior, space: Subsets) -> None:
 def independent_beliefs(prior: Prior, space: Subsets) -> tuple[Fraction, ...] | None:
     """p_t for each entity if the prior is independent, otherwise None."""
     check_prior(prior, space)
-    if isinstance(prior, Independent):
-        return prior.beliefs(space)
-    if isinstance(prior, Uniform):
-        return (Fraction(1, 2),) * space.size
+    if isinstance(prior, Independent | Uniform):
+        return tuple(known_beliefs(prior, space))
     beliefs = tuple(prior.belief(space, entity) for entity in range(space.size))
     same = Independent(beliefs).probabilities(space) == prior.probabilities(space)
     return beliefs if same else None
+
+
+def known_beliefs(prior: Prior, space: Subsets) -> Sequence[Fraction]:
+    """p_t for each entity under a prior that is independent, or uniform, by its kind."""
+    same = (Fraction(1, 2),) * space.size
+    return prior.beliefs(space) if isinstance(prior, Independent) else same
 
 
 def fixed_size_structure(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
@@ -21,6 +21,7 @@ from whosin.families.base import (
     Worst,
     check_prior,
     far_apart,
+    known_beliefs,
     sums_given,
     support_classes,
 )
@@ -61,6 +62,8 @@ class Explicit(Family):
         if not result or not all(isinstance(prior, Prior) for prior in result):
             raise invalid_value("priors", accepted, shorten_value(priors))
         object.__setattr__(self, "priors", result)
+
+    symmetric: ClassVar[bool] = False  # type: ignore[misc]
 
     @property
     def beliefs(self) -> Range:
@@ -148,7 +151,7 @@ class Explicit(Family):
     def _shifts(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
         """Of the entities about whom one prior believes the same, the one that adds most."""
         for prior in self.priors:
-            beliefs = _known_beliefs(prior, sums.space)
+            beliefs = known_beliefs(prior, sums.space)
             farthest: dict[Fraction, tuple[Fraction, int, int]] = {}
             for kind, members in enumerate(sums.kinds):
                 for entity in members:
@@ -158,10 +161,6 @@ class Explicit(Family):
             for belief, (distance, kind, entity) in farthest.items():
                 corner, same = sums.corner(-kind, positive), lambda _belief, prior=prior: prior
                 yield Shift(-entity, corner, belief, belief, same, *far_apart(distance, positive))
-
-
-def _known_beliefs(prior: Prior, space: Subsets) -> Sequence[Fraction]:
-    return prior.beliefs(space) if isinstance(prior, Independent) else (ONE_HALF,) * space.size
 
 
 def worst_for_prior(

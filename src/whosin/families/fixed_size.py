@@ -66,6 +66,10 @@ class OneOf(Family):
         read_whole(self.m, "m", 2, MAX_POPULATION)
 
     @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return not self.literal  # which asks how many there are beside the candidates
+
+    @property
     def beliefs(self) -> Range:
         return Fraction(1, self.m), Fraction(1, self.m)
 
@@ -372,6 +376,10 @@ class FixedSize(Bounded):
     @property
     def tight(self) -> bool:  # type: ignore[override]
         return sum(self.bounds) == 1
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return self.tight
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         if fixed_size_structure(prior, space) is None:

@@ -42,6 +42,7 @@ from whosin.spaces.quotients import (
     CountLattice,
     Lattice,
     MaximumLattice,
+    Separation,
     as_count_lattice,
     spread_on_grid,
 )
@@ -214,20 +215,25 @@ class AnyPrior(Family):
         return True
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
-        for result in lattice.separations(likelihoods, positive):
-            ratio = largest_ratio(result.largest, result.smallest)
-            (output,) = first_at_least(result.largest, result.smallest, ratio)
-            # The two worlds are found again, now that the entity and the output are known.
-            column, worlds = likelihoods[:, output], []
-            for inside in (True, False):
-                members = lattice.members(result.entity, inside)
-                extreme = np.argmax if inside is positive else np.argmin
-                worlds.append(int(members[extreme(column[members])]))
-            with_it = tuple({*lattice.representative(worlds[0]), result.entity})
-            without = lattice.representative(worlds[1], avoid=result.entity)
-            prior = two_worlds(lattice.space, with_it, without)
-            sides = [((world, Fraction(1)),) for world in worlds]
-            yield Worst(ratio, result.entity, output, *WHOLE_RANGE, prior, *sides)
+        best: tuple[Any, Separation] | None = None
+        for each in lattice.separations(likelihoods, positive):
+            ratio = largest_ratio(each.largest, each.smallest)
+            if best is None or exceeds_best(ratio, best[0]):
+                best = ratio, each
+        assert best is not None
+        ratio, result = best
+        (output,) = first_at_least(result.largest, result.smallest, ratio)
+        # The two worlds are found again, now that the entity and the output are known.
+        column, worlds = likelihoods[:, output], []
+        for inside in (True, False):
+            members = lattice.members(result.entity, inside)
+            extreme = np.argmax if inside is positive else np.argmin
+            worlds.append(int(members[extreme(column[members])]))
+        with_it = tuple({*lattice.representative(worlds[0]), result.entity})
+        without = lattice.representative(worlds[1], avoid=result.entity)
+        prior = two_worlds(lattice.space, with_it, without)
+        sides = [((world, Fraction(1)),) for world in worlds]
+        yield Worst(ratio, result.entity, output, *WHOLE_RANGE, prior, *sides)
 
     def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
         """Everyone who raises the sum against everyone who lowers it."""

@@ -8,6 +8,7 @@ p turns M into (1−p)M + p v_i, from below, and X into (X + p v_i)/(1−p), fro
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from typing import Any
@@ -15,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from whosin.exact import Array, flint_rational
-from whosin.families.base import Range, Worst, vary_belief
+from whosin.families.base import Range, Worst, known_beliefs, vary_belief
 from whosin.priors import Prior
 from whosin.spaces.arrays import (
     MIN_LIKELIHOOD,
@@ -48,30 +49,43 @@ class Best:
             self.ratio, self.place = ratio, (*place, output)
 
 
+def _cut_ranks(array: Array) -> tuple[int, Array]:
+    """(ranks left out below, the other rows): without the ranks, but one on either side, below
+    which M and above which X is 0 at every output."""
+    possible = np.flatnonzero((array != 0).any(axis=1))
+    if not len(possible):
+        return 0, array[:2]
+    below = max(int(possible[0]) - 1, 0)
+    return below, array[below : int(possible[-1]) + 2]
+
+
 def worst_sampled_maximum(
     array: Array, lattice: MaximumLattice, beta: Fraction, positive: bool
-) -> tuple[Any, int, int, list[int]]:
-    """(ratio, rank, output, ranks of the others who may be in) for D_F^β.
+) -> Worst:
+    """D_F^β: every belief is 0 or β.
 
     Those above t only bring the ratio closer to 1, so nobody there may be in, and X = 0; below,
     M is least (largest) if each rank is let in just where that lowers (raises) it.
     """
     number = flint_rational(beta) if array.dtype == object else float(beta)
-    better = np.minimum if positive else np.maximum
+    better, (left_out, array) = np.minimum if positive else np.maximum, _cut_ranks(array)
     best, mean, largest = Best(positive), array[0], array.max(axis=0)
-    for rank in range(1, lattice.worlds):
+    for rank in range(1, len(array)):
         best.see(array[rank], mean, rank)
+        if best.ratio == math.inf:
+            break
         mean = better(mean, number * array[rank] + (1 - number) * mean)
         check_underflow(mean, largest, lambda rank=rank: _possible(array, rank, positive))  # type: ignore[misc]
     rank, output = best.place
     column, mean = array[:, output], array[0, output]
-    inside = []
+    beliefs = [Fraction(0)] * lattice.space.size
     for below in range(1, rank):
         after = number * column[below] + (1 - number) * mean
         if (after < mean) if positive else (after > mean):
-            inside.append(below)
+            beliefs[lattice.order[left_out + below - 1]] = beta
             mean = after
-    return best.ratio, rank, output, inside
+    entity = lattice.order[left_out + rank - 1]
+    return Worst(best.ratio, entity, output, beta, beta, vary_belief(beliefs, entity))
 
 
 def _possible(array: Array, rank: int, positive: bool) -> Array:
@@ -83,8 +97,10 @@ def worst_maximum_of(
     prior: Prior, array: Array, lattice: MaximumLattice, positive: bool
 ) -> Iterator[Worst]:
     """For each belief the worst entity and output under one independent prior."""
-    space, exact = lattice.space, array.dtype == object
-    beliefs = [prior.belief(space, entity) for entity in lattice.order]
+    exact, (left_out, array) = array.dtype == object, _cut_ranks(array)
+    order = lattice.order[left_out : left_out + len(array) - 1]
+    known = known_beliefs(prior, lattice.space)
+    beliefs = [known[entity] for entity in order]
     numbers = [flint_rational(p) if exact else float(p) for p in beliefs]
     means, largest = [array[0]], array.max(axis=0)
     possible = array[0] > 0
@@ -95,7 +111,7 @@ def worst_maximum_of(
     above = array[0] * 0
     best: dict[Fraction, Best] = {}
     with ignore_division():
-        for rank in range(space.size, 0, -1):
+        for rank in range(len(order), 0, -1):
             p, belief = numbers[rank - 1], beliefs[rank - 1]
             if 0 < belief < 1:
                 seen = best.setdefault(belief, Best(positive))
@@ -105,7 +121,7 @@ def worst_maximum_of(
             above = (above + p * array[rank]) / (1 - p)
     for belief, seen in best.items():
         rank, output = seen.place
-        entity = lattice.order[rank - 1]
+        entity = order[rank - 1]
         yield Worst(seen.ratio, entity, output, belief, belief, lambda _belief: prior)
 
 
@@ -120,9 +136,10 @@ def worst_known_maximum(
 
     Everyone above t is at the low end, unless known to be out.
     """
-    size, exact = lattice.space.size, array.dtype == object
+    exact, (left_out, array) = array.dtype == object, _cut_ranks(array)
+    size = len(array) - 1
     low, high = ends = [flint_rational(p) if exact else float(p) for p in bounds]
-    known, better = min(k, size - 1), np.minimum if positive else np.maximum
+    known, better = min(k, lattice.space.size - 1), np.minimum if positive else np.maximum
     least = 0 if exact else array.max(axis=0) * MIN_LIKELIHOOD
     if not exact and min(low, 1 - high) < MIN_STEP:
         raise Underflow
@@ -137,6 +154,8 @@ def worst_known_maximum(
     best, above = Best(positive), means[0] * 0
     with ignore_division():
         for rank in range(size, 0, -1):
+            if best.ratio == math.inf:
+                break
             for inside in range(known + 1):
                 others = above[known - inside]
                 best.see(array[rank] + others, means[rank - 1][inside] + others, rank, inside)
@@ -164,9 +183,11 @@ def worst_known_maximum(
         lambda rest, row: [((rest + low * row) / (1 - low), bounds[0])],
         lambda rest, _row: [(rest, Fraction(0))],
     )
-    by_rank = zip(lattice.order, [*below, bounds[0], *reversed(beyond)], strict=True)
-    beliefs = [belief for _, belief in sorted(by_rank)]
-    entity = lattice.order[rank - 1]
+    order = lattice.order[left_out:]
+    beliefs = [bounds[0]] * lattice.space.size
+    for each, belief in zip(order, [*below, bounds[0], *reversed(beyond)], strict=False):
+        beliefs[each] = belief
+    entity = order[rank - 1]
     return Worst(best.ratio, entity, output, *bounds, vary_belief(beliefs, entity))
 
 

@@ -335,14 +335,7 @@ class FixedProbability(Family):
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         beta = rational(self.beta)
         if isinstance(lattice, MaximumLattice):
-            ratio, rank, output, inside = worst_sampled_maximum(
-                likelihoods, lattice, beta, positive
-            )
-            entity = lattice.order[rank - 1]
-            beliefs = [Fraction(0)] * lattice.space.size
-            for below in (*inside, rank):
-                beliefs[lattice.order[below - 1]] = beta
-            yield Worst(ratio, entity, output, beta, beta, vary_belief(beliefs, entity))
+            yield worst_sampled_maximum(likelihoods, lattice, beta, positive)
             return
         grid, array = spread_on_grid(lattice, likelihoods)
         number: Any = float(beta) if array.dtype != object else flint_rational(beta)

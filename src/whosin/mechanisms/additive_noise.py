@@ -24,10 +24,19 @@ from whosin.exact import (
     read_ranged,
 )
 from whosin.mechanisms.base import Mechanism, need_space
-from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.channel import Channel, ColumnChannel, LazyChannel
 from whosin.mechanisms.count_table import Beyond, CountTable
-from whosin.mechanisms.entries import Entries, Exponents, Rationals
-from whosin.spaces import Count, CountLattice, Lattice, Space, Statistic, Subsets, read_statistic
+from whosin.mechanisms.entries import Balls, Entries, Exponents, Rationals
+from whosin.spaces import (
+    Count,
+    CountLattice,
+    Lattice,
+    Max,
+    Space,
+    Statistic,
+    Subsets,
+    read_statistic,
+)
 from whosin.spaces.arrays import require_table, widest_exp
 from whosin.spaces.statistics import Centre, Contributions, centre_distances, centre_grid
 from whosin.validation import require_exactly_one
@@ -104,28 +113,17 @@ class Axis:
         return ball_exp(-distance / self.scale)
 
 
-class SumChannel(Channel):
-    """Noise on a sum of contributions: its worst cases have closed forms, and the table of
-    densities at the deciding points is made only for what asks for it.
+class SumChannel(LazyChannel):
+    """Noise on a sum of contributions: its worst cases have closed forms.
 
     Args:
-        tabulate: makes that table.
         noise: the noise of each coordinate, without its centres.
+        tabulate: makes the table of densities at the deciding points.
     """
 
     def __init__(self, sums: Contributions, noise: Axis, tabulate: Callable[[], Channel]) -> None:
-        self.space, self.lattice = sums.space, CountLattice(sums.space, sums.kinds)
-        self.is_density = True
-        self.sums, self.noise, self._tabulate = replace(sums, rate=noise.rate), noise, tabulate
-
-    @cached_property
-    def table(self) -> Channel:
-        return self._tabulate()
-
-    likelihoods: Array = property(lambda self: self.table.likelihoods)  # type: ignore[assignment]
-    entries: Entries = property(lambda self: self.table.entries)  # type: ignore[assignment]
-    outputs: tuple[Hashable, ...] = property(lambda self: self.table.outputs)  # type: ignore[assignment]
-    axes: tuple[Axis | int, ...] = property(lambda self: self.table.axes)  # type: ignore[assignment]
+        super().__init__(sums.space, CountLattice(sums.space, sums.kinds), tabulate, True)
+        self.sums, self.noise = replace(sums, rate=noise.rate), noise
 
     def distance_ratio(self, top: Distances, bottom: Distances) -> Fraction | float:
         """Σ weight · noise at a distance, over another such sum: exact, or just above."""
@@ -141,9 +139,6 @@ class SumChannel(Channel):
                 for side in (top, bottom)
             ]
         return divide_up(*sums)
-
-    def __repr__(self) -> str:
-        return f"Channel({self.space!r}, noise on a sum)"
 
 
 Distances = Sequence[tuple[Fraction, Fraction]]
@@ -163,24 +158,55 @@ def noise_channel(statistic: Statistic, space: Space, noise: Axis) -> Channel:
         points = centre_grid(centres)
         require_table("the densities at the deciding points", len(centres), len(points))
         apart = centre_distances(centres, points)
-
-        def exponent(world: int, output: int) -> Fraction:
-            pairs = zip(centres[world], points[output], strict=True)
-            return -sum((abs(a - b) for a, b in pairs), Fraction(0)) / rational(noise.scale)
-
-        entries: Entries = Exponents(exponent)
+        entries = _noise_entries(centres, points, noise)
         if noise.alpha is not None:
             entries = Rationals(power_table(flint_rational(noise.alpha), apart))
         return Channel.from_densities(
             space,
             statistic_lattice(statistic, space),
-            widest_exp(-noise.rate * apart if noise.alpha else -apart / float(noise.scale)),
+            widest_exp(-apart * noise.rate),
             point_labels(points),
             entries,
             axes=[replace(noise, centres=column) for column in zip(*centres, strict=True)],
         )
 
-    return tabulate() if sums is None else SumChannel(sums, noise, tabulate)
+    if sums is not None:
+        return SumChannel(sums, noise, tabulate)
+    if not isinstance(space, Subsets) or not isinstance(statistic, Max):
+        return tabulate()
+    centres = statistic.centres(space)
+    if len(centres) <= MAX_TABULATED_CENTRES:
+        return tabulate()
+    points = centre_grid(sorted(set(centres)))
+    places = np.array([float(centre[0]) for centre in centres])
+
+    def columns(numbers: Sequence[int]) -> Array:
+        shown = np.array([float(points[number][0]) for number in numbers])
+        return widest_exp(-np.abs(np.subtract.outer(places, shown)) * noise.rate)
+
+    step = max(1, MAX_BLOCK_ENTRIES // len(centres))
+    blocks = [range(start, min(start + step, len(points))) for start in range(0, len(points), step)]
+    lazy = space, statistic.lattice(space), tabulate, True
+    entries = _noise_entries(centres, points, noise)
+    return ColumnChannel(lazy, entries, point_labels(points), columns, blocks)
+
+
+MAX_TABULATED_CENTRES = 1_000
+MAX_BLOCK_ENTRIES = 1 << 20
+"""Likelihoods that are searched at a time."""
+
+
+def _noise_entries(centres: list[Centre], points: list[Centre], noise: Axis) -> Entries:
+    """The densities, computed when they are asked for: balls, or powers of α."""
+
+    def distance(world: int, output: int) -> Fraction:
+        pairs = zip(centres[world], points[output], strict=True)
+        return sum((abs(a - b) for a, b in pairs), Fraction(0))
+
+    if noise.alpha is not None:
+        return Balls(lambda world, output: noise.fall(distance(world, output)))
+    scale = rational(noise.scale)
+    return Exponents(lambda world, output: -distance(world, output) / scale)
 
 
 def statistic_centres(statistic: Statistic, space: Space) -> list[Centre]:

@@ -155,19 +155,23 @@ class DifferentialPrivacy(Notion):
     def _worst_on_subsets(self, channel: Channel) -> tuple[Worst | Shift, Certificate, bool] | None:
         """The worst case, its certificate and its direction."""
         lattice = subset_lattice(channel, "differential privacy")
-        worst: Worst | None
         replacing, positive = self.relation == "replace", self.direction != "negative"
         family = SwapOfTwo() if replacing else Independent()
         if shifts := certify_shifts(channel, family, positive):
             return *shifts[0], positive
-        if replacing:
-            positive, worst = True, next(worst_swap(channel.searchable, lattice), None)
-            if worst is None:
-                return None
-        else:
-            sides = {"both": (True, False), "positive": (True,), "negative": (False,)}
-            worst, positive = largest_addition(channel.searchable, lattice, sides[self.direction])
-        return worst, certify_worst(channel, worst, positive), positive
+        sides = {"both": (True, False), "positive": (True,), "negative": (False,)}
+        best: tuple[Worst, bool] | None = None
+        for numbers, array in channel.searched(symmetric=True):
+            if replacing:
+                case = next(((swap, True) for swap in worst_swap(array, lattice)), None)
+                if case is None:
+                    return None
+            else:
+                case = largest_addition(array, lattice, sides[self.direction])
+            if best is None or exceeds_best(case[0].ratio, best[0].ratio):
+                best = replace(case[0], output=int(numbers[case[0].output])), case[1]
+        assert best is not None
+        return best[0], certify_worst(channel, *best), best[1]
 
     def _on_records(self, channel: Channel) -> Level:
         need_replacing(self.relation)
