@@ -211,7 +211,7 @@ class Family(ABC):
     """The same towards 1."""
     theorems: ClassVar[tuple[str, ...]] = ()
     tight: bool = True
-    """Whether `worst` finds the sup; otherwise the level from `upper` is a bound."""
+    """Whether `worst` finds the sup; otherwise the ratio under `bounding` is a bound."""
     symmetric: bool = True
     """Whether it treats everyone alike, whoever is beside them."""
     composes: ClassVar[bool] = True
@@ -236,11 +236,9 @@ class Family(ABC):
         """The same for noise on a sum, in closed form; None where that is not known."""
         return None
 
-    def upper(
-        self, likelihoods: Array, lattice: Lattice, positive: bool
-    ) -> tuple[Any, Fraction, Fraction] | None:
-        """For families that are not tight: a ratio and beliefs that bound every prior's; None where
-        `worst` tries them all for so few people."""
+    def bounding(self, people: int) -> Family | None:
+        """For families that are not tight: the one whose ratio bounds that of every prior; None
+        where `worst` tries them all for so few people."""
         return None
 
     complete: ClassVar[bool] = False
