@@ -237,7 +237,7 @@ def _shift_choice(
     shown = Counter({named: 1})
     if not positive:
         end = next(kind for kind in counts if sums.distance(named, kind) == far)
-        cells = (kind for kind in range(len(sums.kinds)) if kind != named)
+        cells = (kind for kind in counts if kind != named)
         shown = Counter(cells if sums.apart else (end,))
     known: frozenset[int] = frozenset()
     if literal:
@@ -285,8 +285,8 @@ def _farthest_from_value(sums: Contributions, m: int, positive: bool) -> tuple[i
         middle = np.searchsorted(x, np.clip((left - right) / 2, -1e300, 1e300))
         tried = np.clip(np.stack([middle, middle - 1]), first, last)
         sums_at = np.logaddexp(left - x[tried], right + x[tried])
-        row, split = np.unravel_index(int(np.argmin(sums_at)), sums_at.shape)
-        named, split = int(tried[row, split]), int(split)
+        split = int(np.argmin(sums_at)) % m
+        named = int(tried[:, split][np.argmin(sums_at[:, split])])
     else:
         top = np.logaddexp.reduce(x[n - m + 1 :]) - x[0]
         bottom = np.logaddexp.reduce(-x[: m - 1]) + x[-1]
@@ -349,7 +349,8 @@ def _extreme_likelihoods(
         for index, kept in enumerate(smallest):
             smallest[index] = np.minimum(kept, value)
             np.maximum(kept, value, out=value)
-    return largest, sum(weight * kept for weight, kept in zip(weights, smallest, strict=True))
+    mean = np.sum([w * kept for w, kept in zip(weights, smallest, strict=True)], axis=0)
+    return largest, np.asarray(mean)
 
 
 def _candidate_likelihoods(
@@ -499,8 +500,8 @@ class FixedSize(Bounded):
         total = sums.total({kind: len(members) for kind, members in enumerate(sums.kinds)})
         for shift in _shift_choices(mirrored, 1 - high, 1 - low, not positive):
             point = tuple(a + b for a, b in zip(total, shift.output, strict=True))
-            sides = {"present": shift.absent, "absent": shift.present}
-            yield replace(shift, **_mirror(shift), **sides, output=point)
+            seen = replace(shift, present=shift.absent, absent=shift.present, output=point)
+            yield replace(seen, **_mirror(shift))
 
     def _swap_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
         """The two whose contributions are farthest apart."""

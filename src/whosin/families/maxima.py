@@ -9,7 +9,7 @@ p turns M into (1−p)M + p v_i, from below, and X into (X + p v_i)/(1−p), fro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from fractions import Fraction
 from typing import Any
 
@@ -195,7 +195,7 @@ Options = Callable[[Any, Any], list[tuple[Any, Fraction]]]
 
 
 def _trace(
-    start: Any, rows: Sequence[Any], known: int, pick: Any, unsure: Options, sure: Options
+    start: Any, rows: Iterable[Any], known: int, pick: Any, unsure: Options, sure: Options
 ) -> list[Fraction]:
     """The beliefs, rank after rank, with which one output's best value comes about.
 
@@ -248,4 +248,4 @@ def worst_candidate_of_maximum(
             largest = np.maximum(largest, row)
             for index, kept in enumerate(smallest):
                 smallest[index], row = np.minimum(kept, row), np.maximum(kept, row)
-    return best.ratio, *best.place  # type: ignore[return-value]
+    return best.ratio, *best.place

@@ -192,7 +192,7 @@ def noise_channel(statistic: Statistic, space: Space, noise: Axis) -> Channel:
 
 
 MAX_TABULATED_CENTRES = 1_000
-MAX_BLOCK_ENTRIES = 1 << 20
+MAX_BLOCK_ENTRIES = 1 << 24
 """Likelihoods that are searched at a time."""
 
 

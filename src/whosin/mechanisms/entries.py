@@ -88,7 +88,10 @@ class Computed(Rationals):
     """FLINT rationals from a function of world and output; `tabulate` makes the table of all."""
 
     def __init__(self, entry: Callable[[int, int], Any], tabulate: Callable[[], Array]) -> None:
-        self.at, self._tabulate = entry, tabulate  # type: ignore[method-assign]
+        self._entry, self._tabulate = entry, tabulate
+
+    def at(self, world: int, output: int) -> Any:
+        return self._entry(world, output)
 
     @cached_property
     def table(self) -> Array:  # type: ignore[override]
