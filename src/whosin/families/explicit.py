@@ -25,7 +25,7 @@ from whosin.families.base import (
     sums_given,
     support_classes,
 )
-from whosin.families.maxima import worst_maximum_of
+from whosin.families.maxima import worst_independent_maximum
 from whosin.priors import Blocks, Exchangeable, FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.arrays import (
     MIN_LIKELIHOOD,
@@ -169,7 +169,7 @@ def worst_for_prior(
     """For each uncertain entity the output with the worst ratio under one prior."""
     if isinstance(lattice, MaximumLattice):
         if isinstance(prior, Independent | Uniform):
-            yield from worst_maximum_of(prior, array, lattice, positive)
+            yield from worst_independent_maximum(prior, array, lattice, positive)
             return
         if not isinstance(prior, FixedSize):
             lattice, array = spread_on_grid(lattice, array)

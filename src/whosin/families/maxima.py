@@ -93,7 +93,7 @@ def _possible(array: Array, rank: int, positive: bool) -> Array:
     return np.asarray(array[0] > 0 if positive else (array[: rank + 1] > 0).any(axis=0))
 
 
-def worst_maximum_of(
+def worst_independent_maximum(
     prior: Prior, array: Array, lattice: MaximumLattice, positive: bool
 ) -> Iterator[Worst]:
     """For each belief the worst entity and output under one independent prior."""
