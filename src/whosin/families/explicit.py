@@ -146,10 +146,8 @@ class Explicit(Family):
     def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift] | None:
         if not all(isinstance(prior, Independent | Uniform) for prior in self.priors):
             return None
-        return self._shifts(sums, positive)
-
-    def _shifts(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
-        """Of the entities about whom one prior believes the same, the one that adds most."""
+        shifts: list[Shift] = []
+        # Of the entities about whom one prior believes the same, the one that adds most.
         for prior in self.priors:
             beliefs = known_beliefs(prior, sums.space)
             farthest: dict[Fraction, tuple[Fraction, int, int]] = {}
@@ -160,7 +158,9 @@ class Explicit(Family):
                         farthest[belief] = max(case, farthest.get(belief, case))
             for belief, (distance, kind, entity) in farthest.items():
                 corner, same = sums.corner(-kind, positive), lambda _belief, prior=prior: prior
-                yield Shift(-entity, corner, belief, belief, same, *far_apart(distance, positive))
+                sides = far_apart(distance, positive)
+                shifts.append(Shift(-entity, corner, belief, belief, same, *sides))
+        return iter(shifts)
 
 
 def worst_for_prior(

@@ -129,9 +129,12 @@ class OneOf(Family):
 
     def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
         self.check(sums.space)
-        find = _farthest_from_cell if sums.apart else _farthest_from_value
-        named, counts = find(sums, self.m, positive)
-        others = [kind for kind, count in counts.items() for _ in range(count)]
+        if sums.apart:
+            named = _smallest_cell(sums)
+            others = _farthest_others(sums, named, self.m - 1)
+        else:
+            named, counts = _farthest_from_value(sums, self.m, positive)
+            others = [kind for kind, count in counts.items() for _ in range(count)]
         shares = (Fraction(1, self.m - 1),) * (self.m - 1)
         yield _shift_choice(sums, named, others, shares, positive, self.beliefs, self.literal)
 
@@ -255,19 +258,22 @@ def _shift_choice(
     return Shift(entity, sums.total(shown), *beliefs, choice.prior, present, absent)
 
 
-def _farthest_from_cell(sums: Contributions, m: int, _positive: bool) -> tuple[int, dict[int, int]]:
-    """(kind of the named candidate, number of other candidates by kind) in a histogram: someone of
-    the smallest cell, and as many others of other cells as there are."""
-    named = min(range(len(sums.kinds)), key=lambda kind: len(sums.kinds[kind]))
-    others, room = {}, m - 1
-    for kind in (*(k for k in range(len(sums.kinds)) if k != named), named):
-        others[kind] = min(room, len(sums.kinds[kind]) - (kind == named))
-        room -= others[kind]
-    return named, {kind: count for kind, count in others.items() if count}
+def _farthest_others(sums: Contributions, named: int, count: int) -> list[int]:
+    """The kinds of as many other entities as far as possible from one of a kind, farthest first."""
+    others: list[int] = []
+    for kind in sorted(range(len(sums.kinds)), key=lambda kind: -sums.distance(named, kind)):
+        room = count - len(others)
+        others += [kind] * min(room, len(sums.kinds[kind]) - (kind == named))
+    return others
+
+
+def _smallest_cell(sums: Contributions) -> int:
+    """The cell of a histogram from which most people are apart."""
+    return min(range(len(sums.kinds)), key=lambda kind: len(sums.kinds[kind]))
 
 
 def _farthest_from_value(sums: Contributions, m: int, positive: bool) -> tuple[int, dict[int, int]]:
-    """The same for a sum of numbers w.
+    """(kind of the named candidate, number of other candidates by kind) for a sum of numbers w.
 
     Positively the others are the l smallest and the r = m − 1 − l largest, and Σ e^−|w − w_t| is
     A_l e^−w_t + B_r e^w_t, least where e^2w_t is next to A_l/B_r. Negatively one end of the values
@@ -599,16 +605,11 @@ def _shift_choices(
 ) -> Iterator[Shift]:
     """The knapsack for noise on a sum, someone at either end being named (of a histogram, in the
     smallest cell)."""
-    size, kinds = sums.space.size, range(len(sums.kinds))
-    ends = [min(kinds, key=lambda kind: len(sums.kinds[kind]))]
-    if not sums.apart:
-        ends = [max(kinds, key=sums.weights.__getitem__), min(kinds, key=sums.weights.__getitem__)]
-    for shares, beliefs in _list_shares(low, high, size):
-        for named in ends:
-            others: list[int] = []
-            for kind in sorted(kinds, key=lambda kind: -sums.distance(named, kind)):
-                room = len(shares) - len(others)
-                others += [kind] * min(room, len(sums.kinds[kind]) - (kind == named))
+    kinds = range(len(sums.kinds))
+    ends = [max(kinds, key=sums.weights.__getitem__), min(kinds, key=sums.weights.__getitem__)]
+    for shares, beliefs in _list_shares(low, high, sums.space.size):
+        for named in [_smallest_cell(sums)] if sums.apart else ends:
+            others = _farthest_others(sums, named, len(shares))
             yield _shift_choice(sums, named, others, shares, positive, beliefs)
 
 
