@@ -93,6 +93,9 @@ class Computed(Rationals):
     def at(self, world: int, output: int) -> Any:
         return self._entry(world, output)
 
+    def rows(self, labels: Array) -> Entries:
+        return Rationals(self.table[labels])
+
     @cached_property
     def table(self) -> Array:  # type: ignore[override]
         return self._tabulate()
