@@ -33,7 +33,7 @@ STATISTICS = {
 }
 
 
-def random_on(rng: random.Random, statistic, space: wi.Subsets) -> wi.Channel:
+def random_on(rng: random.Random, statistic: statistics.Statistic, space: wi.Subsets) -> wi.Channel:
     """An exact channel that treats worlds of one class alike, zeros and ties included."""
     lattice, outputs = statistic.lattice(space), rng.randint(1, 4)
     zeros = rng.choice([0, 0.3])
@@ -41,7 +41,7 @@ def random_on(rng: random.Random, statistic, space: wi.Subsets) -> wi.Channel:
     return wi.Channel(space, rows, lattice=lattice)
 
 
-def truth(channel: wi.Channel, n: int) -> dict:
+def truth(channel: wi.Channel, n: int) -> dict[oracle.World, list[Fraction]]:
     """A channel as the oracle has it, world by world."""
     exact = channel.on_worlds().exact
     assert exact is not None
