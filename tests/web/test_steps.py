@@ -458,6 +458,7 @@ def keep_papers(page: Page, folder: Path) -> None:
         found = json.loads(pack.read("evidence.json"))
     assert found["about"]["reasons"] == "said of reasons"
     assert found["ledger"]["debits"] == 4
+    assert [each["digest"] in pages for each in found["releases"]] == [True]
     expect(page.locator('[data-error="about.controller"]')).to_be_empty()
 
 

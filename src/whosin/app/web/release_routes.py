@@ -40,11 +40,12 @@ from whosin.errors import (
     invalid_value,
 )
 from whosin.extras import require_extras
-from whosin.ledger import encoding
+from whosin.ledger import Ledger, encoding
 from whosin.ledger.budget import Cost, PeopleBudget
 from whosin.ledger.registry import suspend_dataset
 from whosin.release import Answer, Release
 from whosin.release.accuracy import list_meaningless, suggest_changes
+from whosin.release.answer import read_releases
 from whosin.release.inspection import CURATOR_NOTE, InspectionFinding, check_table
 from whosin.release.queries.base import scenario_keys
 from whosin.release.sql import parse_queries
@@ -292,9 +293,13 @@ def pack_evidence(settings: Settings, visitor: Visitor, body: ScenarioBody) -> b
     evidence.require_about(body.about)
     with scenarios.opened(settings, body, visitor) as (scenario, table):
         estimates = scenarios.estimates_for(scenario, table)
-        state = scenarios.dataset_budget_state(settings, scenarios.body_dataset(body))
+        dataset, made = scenarios.body_dataset(body), list[Release]()
+        state = scenarios.dataset_budget_state(settings, dataset)
+        if state is not None:
+            with Ledger(settings.ledger, create=False) as ledger:
+                made = read_releases(ledger, dataset, None if visitor.curator else visitor.sees)
         today = datetime.now(UTC).date().isoformat()
-        data = evidence.evidence_data(scenario, estimates, state, today, version("whosin"))
+        data = evidence.evidence_data(scenario, estimates, state, today, version("whosin"), made)
     packed = BytesIO()
     with ZipFile(packed, "w", ZIP_DEFLATED) as pack:
         for name, text in evidence.pack_texts(data).items():
