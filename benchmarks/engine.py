@@ -1,4 +1,5 @@
-"""The exact engine: one level at n = 10, every family at n = 20, and n = 24 in bounded memory."""
+"""The exact engine: one level at n = 10, every family at n = 20, n = 24 in bounded memory, noise on
+a count of 10,000 and of a million people, and maxima of 10,000."""
 
 from __future__ import annotations
 
@@ -86,3 +87,35 @@ def rows() -> Iterator[Row]:
         seconds < 15 and memory < 4,
         memory=memory,
     )
+    yield from sizes()
+
+
+def sizes() -> Iterator[Row]:
+    """A count of half the people with Laplace noise against every family, and the two maxima."""
+    half, bounded = wi.exact.ONE_HALF, wi.families.FixedSize("0.05", "0.5")
+    families = [
+        wi.families.Independent(),
+        wi.families.FixedSize(),
+        wi.families.Uninformed(),
+        wi.families.FixedProbability("0.3"),
+        wi.families.OneOf(3),
+        wi.families.Cliques(3),
+        wi.families.AtMostKnown(10, "0.1", "0.9"),
+        wi.families.Independent("0.05", half),
+        bounded,
+    ]
+    for people, most in ((10_000, 5), (1_000_000, 20)):
+        space = wi.Subsets(people)
+        noisy = wi.mechanisms.Laplace(wi.statistics.Count(of=range(people // 2)), 3)
+        for family in families:
+            measured = partial(wi.notions.PositiveMembership(family).measure, noisy, space)
+            seconds, name = best_of(measured, repeats=1), family.spelled
+            yield Row(
+                f"Laplace count, {name}, n = {people:,}", seconds, f"under {most} s", seconds < most
+            )
+    many, uninformed = wi.Subsets(10_000), wi.notions.PositiveMembership(wi.families.Uninformed())
+    seconds = best_of(partial(uninformed.measure, wi.mechanisms.KMax(3), many), repeats=1)
+    yield Row("k-Max, k = 3, D_N, n = 10,000", seconds, "under 2 s", seconds < 2)
+    maximum = wi.mechanisms.Laplace(wi.statistics.Max(), 50)
+    seconds = best_of(partial(uninformed.measure, maximum, many), repeats=1)
+    yield Row("Laplace maximum, D_N, n = 10,000", seconds, "under 20 s", seconds < 20)

@@ -152,6 +152,8 @@ def is_exact(*values: object) -> bool:
 def flint_rational(value: object) -> Any:
     from flint import fmpq
 
+    if isinstance(value, fmpq):
+        return value
     ratio = value if isinstance(value, Fraction) else exact_fraction(value)
     return fmpq(ratio.numerator, ratio.denominator)
 

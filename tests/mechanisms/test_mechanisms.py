@@ -132,12 +132,6 @@ def test_small_noise_does_not_underflow():
     assert level == pytest.approx((math.e + 1) / 2, rel=1e-12)
 
 
-def test_noise_below_every_float_is_refused():
-    """Where no float reaches there is no guess."""
-    with refused("scale", kind=Unsupported):
-        epsilon(mechanisms.Laplace("count", Fraction(1, 10**6)), wi.Subsets(3))
-
-
 def test_geometric_by_alpha_and_by_scale():
     """α = e^(−1/scale): the same levels, and a rational α gives exact ones."""
     rng, space = random.Random(2), wi.Subsets(3)

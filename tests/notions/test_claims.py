@@ -130,7 +130,7 @@ def test_the_command_has_an_exit_code_and_words_for_each(run):
     wide, narrow = "0.1..0.4", "0.35..0.4"
     for band, entities, claim, code, outcome, words in (
         (narrow, 5, "4", 4, "undecided", "is undecided: no case above the claim was found"),
-        (wide, 3, "4.5", 4, "undecided", "is undecided: the worst case found reaches 11/3"),
+        (wide, 3, "4.5", 4, "undecided", "is undecided: the worst case found reaches 21/5"),
         (wide, 3, "2", 1, "refuted", "is refuted by this case."),
         (wide, 3, "6", 0, "holds", "holds."),
     ):
@@ -170,4 +170,4 @@ def test_brackets_of_chains_are_decided_the_same_way(run, tmp_path, monkeypatch)
 
 def test_notebooks_show_both_ends():
     text = notebook_html(PositiveMembership(SURE).measure(RESPONSE, wi.Subsets(3)))
-    assert "γ is at most <b>5</b>" in text and "at least 11/3 ≈ 3.66667, by the case" in text
+    assert "γ is at most <b>5</b>" in text and "at least 21/5 ≈ 4.2, by the case" in text

@@ -17,6 +17,7 @@ from whosin.exact import Array, chosen_percent, flint_rational, number_range, ra
 from whosin.priors import FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.arrays import Underflow, check_underflow
 from whosin.spaces.quotients import Lattice, two_binomials
+from whosin.spaces.statistics import Contributions
 from whosin.spaces.worlds import Subsets
 from whosin.validation import check_kind
 
@@ -143,6 +144,53 @@ class Worst:
     absent: Weighted | None = None
 
 
+@dataclass(frozen=True)
+class Shift:
+    """The worst case for noise on a sum, whose densities fall with the distance only (F10).
+
+    Attributes:
+        entity, low, high, prior: as in `Worst`.
+        output: the statistic's value, a vector, at which it is seen.
+        present, absent: (distance of the output from the statistic, weight) given t and given ¬t,
+            up to a factor common to both.
+    """
+
+    entity: int
+    output: tuple[Fraction, ...]
+    low: Fraction
+    high: Fraction
+    prior: Callable[[Fraction], Prior]
+    present: tuple[tuple[Fraction, Fraction], ...]
+    absent: tuple[tuple[Fraction, Fraction], ...]
+
+
+def far_apart(distance: Fraction, positive: bool) -> tuple[Any, Any]:
+    """`Shift.present` and `absent` for two values, the output at the one that is named."""
+    sides = ((Fraction(0), Fraction(1)),), ((distance, Fraction(1)),)
+    return sides if positive else sides[::-1]
+
+
+def largest_shift(
+    sums: Contributions,
+    positive: bool,
+    beliefs: Range,
+    prior: Callable[[int], Any],
+    *,
+    alone: bool = False,
+) -> Iterator[Shift]:
+    """The entity that adds most, for a family of independent priors with these beliefs.
+
+    At an output beyond every value of the sum the ratio is e^(|w|/scale) under every independent
+    prior, and by the triangle inequality it is nowhere larger. Where everyone else is known to be
+    out (`alone`), the entity's own value is such an output.
+    """
+    kind = max(range(len(sums.kinds)), key=lambda kind: abs(sums.weights[kind]))
+    sides = far_apart(abs(sums.weights[kind]), positive)
+    entity = sums.kinds[kind][0]
+    point = sums.total({kind: int(positive)}) if alone else sums.corner(kind, positive)
+    yield Shift(entity, point, *beliefs, prior(entity), *sides)
+
+
 class Family(ABC):
     """A set of priors: all the adversaries that one defends against."""
 
@@ -165,7 +213,9 @@ class Family(ABC):
     """The same towards 1."""
     theorems: ClassVar[tuple[str, ...]] = ()
     tight: bool = True
-    """Whether `worst` finds the sup; otherwise the level from `upper` is a bound."""
+    """Whether `worst` finds the sup; otherwise the ratio under `bounding` is a bound."""
+    symmetric: bool = True
+    """Whether it treats everyone alike, whoever is beside them."""
     composes: ClassVar[bool] = True
     """Whether several releases may share one plan against it; otherwise a plan is for one count."""
     hides_others: ClassVar[bool] = False
@@ -184,11 +234,13 @@ class Family(ABC):
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         """The worst prior for each entity that has to be tried; the level is the worst of them."""
 
-    def upper(
-        self, likelihoods: Array, lattice: Lattice, positive: bool
-    ) -> tuple[Any, Fraction, Fraction] | None:
-        """For families that are not tight: a ratio and beliefs that bound every prior's; None where
-        `worst` tries them all for so few people."""
+    def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift] | None:
+        """The same for noise on a sum, in closed form; None where that is not known."""
+        return None
+
+    def bounding(self, people: int) -> Family | None:
+        """For families that are not tight: the one whose ratio bounds that of every prior; None
+        where `worst` tries them all for so few people."""
         return None
 
     complete: ClassVar[bool] = False
@@ -390,8 +442,12 @@ def two_worlds(
     space: Subsets, present: tuple[int, ...], absent: tuple[int, ...]
 ) -> Callable[[Fraction], Prior]:
     """The prior that puts p on one set of entities and 1 − p on another."""
-    inside, outside = (sum(1 << entity for entity in worlds) for worlds in (present, absent))
-    return lambda belief: Table({inside: belief, outside: 1 - belief})
+
+    def prior(belief: Fraction) -> Prior:
+        inside, outside = (sum(1 << entity for entity in world) for world in (present, absent))
+        return Table({inside: belief, outside: 1 - belief})
+
+    return prior
 
 
 def output_columns(array: Array, limit: int = 1 << 25) -> Iterator[tuple[int, Array]]:
@@ -413,13 +469,17 @@ def check_prior(prior: Prior, space: Subsets) -> None:
 def independent_beliefs(prior: Prior, space: Subsets) -> tuple[Fraction, ...] | None:
     """p_t for each entity if the prior is independent, otherwise None."""
     check_prior(prior, space)
-    if isinstance(prior, Independent):
-        return prior.beliefs(space)
-    if isinstance(prior, Uniform):
-        return (Fraction(1, 2),) * space.size
+    if isinstance(prior, Independent | Uniform):
+        return tuple(known_beliefs(prior, space))
     beliefs = tuple(prior.belief(space, entity) for entity in range(space.size))
     same = Independent(beliefs).probabilities(space) == prior.probabilities(space)
     return beliefs if same else None
+
+
+def known_beliefs(prior: Prior, space: Subsets) -> Sequence[Fraction]:
+    """p_t for each entity under a prior that is independent, or uniform, by its kind."""
+    same = (Fraction(1, 2),) * space.size
+    return prior.beliefs(space) if isinstance(prior, Independent) else same
 
 
 def fixed_size_structure(

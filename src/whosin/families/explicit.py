@@ -17,11 +17,15 @@ from whosin.families.base import (
     Adversary,
     Family,
     Range,
+    Shift,
     Worst,
     check_prior,
+    far_apart,
+    known_beliefs,
     sums_given,
     support_classes,
 )
+from whosin.families.maxima import worst_independent_maximum
 from whosin.priors import Blocks, Exchangeable, FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.arrays import (
     MIN_LIKELIHOOD,
@@ -31,6 +35,7 @@ from whosin.spaces.arrays import (
     largest_ratio,
 )
 from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice, spread_on_grid
+from whosin.spaces.statistics import Contributions
 from whosin.spaces.worlds import Subsets
 from whosin.validation import read_list, shorten_value
 
@@ -57,6 +62,8 @@ class Explicit(Family):
         if not result or not all(isinstance(prior, Prior) for prior in result):
             raise invalid_value("priors", accepted, shorten_value(priors))
         object.__setattr__(self, "priors", result)
+
+    symmetric: ClassVar[bool] = False  # type: ignore[misc]
 
     @property
     def beliefs(self) -> Range:
@@ -136,15 +143,36 @@ class Explicit(Family):
         for prior in self.priors:
             yield from worst_for_prior(prior, likelihoods, lattice, positive)
 
+    def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift] | None:
+        if not all(isinstance(prior, Independent | Uniform) for prior in self.priors):
+            return None
+        shifts: list[Shift] = []
+        # Of the entities about whom one prior believes the same, the one that adds most.
+        for prior in self.priors:
+            beliefs = known_beliefs(prior, sums.space)
+            farthest: dict[Fraction, tuple[Fraction, int, int]] = {}
+            for kind, members in enumerate(sums.kinds):
+                for entity in members:
+                    case = abs(sums.weights[kind]), -kind, -entity
+                    if 0 < (belief := beliefs[entity]) < 1:
+                        farthest[belief] = max(case, farthest.get(belief, case))
+            for belief, (distance, kind, entity) in farthest.items():
+                corner, same = sums.corner(-kind, positive), lambda _belief, prior=prior: prior
+                sides = far_apart(distance, positive)
+                shifts.append(Shift(-entity, corner, belief, belief, same, *sides))
+        return iter(shifts)
+
 
 def worst_for_prior(
     prior: Prior, array: Array, lattice: Lattice, positive: bool
 ) -> Iterator[Worst]:
     """For each uncertain entity the output with the worst ratio under one prior."""
-    if isinstance(lattice, MaximumLattice) and not isinstance(
-        prior, Independent | FixedSize | Uniform
-    ):
-        lattice, array = spread_on_grid(lattice, array)
+    if isinstance(lattice, MaximumLattice):
+        if isinstance(prior, Independent | Uniform):
+            yield from worst_independent_maximum(prior, array, lattice, positive)
+            return
+        if not isinstance(prior, FixedSize):
+            lattice, array = spread_on_grid(lattice, array)
     number: Any = float if array.dtype != object else flint_rational
     if isinstance(lattice, CountLattice) and (lattice.is_single or isinstance(prior, Exchangeable)):
         pairs = _fold_kinds(prior, array, lattice, number)

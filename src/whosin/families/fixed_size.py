@@ -4,7 +4,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
@@ -13,23 +14,27 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from whosin.errors import InvalidInput, invalid_value, spell
-from whosin.exact import ONE_HALF, Array, rational
+from whosin.exact import ONE_HALF, Array, flint_rational, rational
 from whosin.families.base import (
     WHOLE_RANGE,
     Adversary,
     Bounded,
     Family,
     Range,
+    Shift,
     Worst,
+    far_apart,
     fixed_size_structure,
     is_nested,
     output_columns,
 )
 from whosin.families.explicit import Explicit
+from whosin.families.maxima import worst_candidate_of_maximum
 from whosin.priors import FixedSize as FixedSizePrior
 from whosin.priors import Prior
 from whosin.spaces.arrays import BLOCK_ELEMENTS, exceeds_best, first_at_least, largest_ratio
-from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
+from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice, spread_on_grid
+from whosin.spaces.statistics import Contributions
 from whosin.spaces.worlds import Subsets
 from whosin.validation import MAX_POPULATION, read_whole, shorten_value, spelled_whole
 
@@ -60,6 +65,10 @@ class OneOf(Family):
 
     def __post_init__(self) -> None:
         read_whole(self.m, "m", 2, MAX_POPULATION)
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return not self.literal  # which asks how many there are beside the candidates
 
     @property
     def beliefs(self) -> Range:
@@ -113,52 +122,189 @@ class OneOf(Family):
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         self.check(lattice.space)
+        shares = (Fraction(1, self.m - 1),) * (self.m - 1)
+        choice = _worst_choice(likelihoods, lattice, shares, positive, literal=self.literal)
+        assert choice is not None
+        yield choice.as_worst(lattice, *self.beliefs)
+
+    def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
+        self.check(sums.space)
+        if sums.apart:
+            named = _smallest_cell(sums)
+            others = _farthest_others(sums, named, self.m - 1)
+        else:
+            named, counts = _farthest_from_value(sums, self.m, positive)
+            others = [kind for kind, count in counts.items() for _ in range(count)]
+        shares = (Fraction(1, self.m - 1),) * (self.m - 1)
+        yield _shift_choice(sums, named, others, shares, positive, self.beliefs, self.literal)
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A known set and one more entity: the named one, or another one with some share."""
+
+    ratio: Any
+    output: int
+    space: Subsets
+    known: frozenset[int]
+    named: int
+    others: tuple[int, ...]
+    shares: tuple[Fraction, ...]
+
+    def prior(self, belief: Fraction) -> Prior:
+        odds = [Fraction(entity in self.known) for entity in range(self.space.size)]
+        named = [(self.named, belief)]
+        for entity, share in (*named, *zip(self.others, self.shares, strict=True)):
+            weight = share if entity == self.named else share * (1 - belief)
+            odds[entity] = weight / (1 + weight)
+        return FixedSizePrior(odds, len(self.known) + 1)
+
+    def as_worst(self, lattice: Lattice, low: Fraction, high: Fraction) -> Worst:
+        present = ((lattice.class_of({*self.known, self.named}), Fraction(1)),)
+        absent = tuple(
+            (lattice.class_of({*self.known, other}), share)
+            for other, share in zip(self.others, self.shares, strict=True)
+        )
+        return Worst(self.ratio, self.named, self.output, low, high, self.prior, present, absent)
+
+
+def _worst_choice(
+    likelihoods: Array,
+    lattice: Lattice,
+    shares: tuple[Fraction, ...],
+    positive: bool,
+    *,
+    literal: bool = False,
+) -> Choice | None:
+    """The worst named candidate and others with these shares, the largest share first; None where
+    there are not so many."""
+    m = len(shares) + 1
+    grid: Lattice
+    best: tuple[Any, int, int] | None = None
+    if isinstance(lattice, MaximumLattice) and len(set(shares)) == 1:
+        grid, array = lattice, likelihoods
+        best = worst_candidate_of_maximum(array, lattice, m, literal, positive)
+    else:
         grid, array = spread_on_grid(lattice, likelihoods)
-        best: tuple[Any, int, int] | None = None
-        for bases in _base_blocks(grid, array, self.m, self.literal):
-            one, others = self._contrast(grid, array, bases, positive)
-            ratio = largest_ratio(one, others)
+        for bases in _base_blocks(grid, array, m, literal):
+            sides = _contrast(grid, array, bases, shares, positive)
+            ratio = largest_ratio(*sides)
             if best is None or exceeds_best(ratio, best[0]):
-                row, output = first_at_least(one, others, ratio)
+                row, output = first_at_least(*sides, ratio)
                 best = ratio, int(bases[row]), int(output)
-        assert best is not None
-        yield self._worst_case(lattice, grid, array, *best, positive)
+    if best is None:
+        return None
+    ratio, base, output = best
+    ways = grid.neighbours(base)
+    if literal and isinstance(grid, MaximumLattice):  # the others below it are known
+        above = [way for way in ways if way[1] > base]
+        ways = above + [way for way in ways if way[1] <= base][: m - len(above)]
+    ways = sorted(ways, key=lambda way: array[way[1], output])
+    ways = ways if positive else ways[::-1]
+    entity, others = ways[-1][0], tuple(other for other, _ in ways[: m - 1])
+    known = frozenset(grid.representative(base))
+    if literal:
+        known = frozenset(range(grid.space.size)) - {entity, *others}
+    return Choice(ratio, output, lattice.space, known, entity, others, shares)
 
-    def _contrast(
-        self, grid: CountLattice, array: Array, bases: Array, positive: bool
-    ) -> tuple[Array, Array]:
-        """(bases × outputs): numerator and denominator of the worst ratio at each base."""
-        if array.dtype == object:
-            return _contrast_exact(
-                *_candidate_likelihoods(grid, array, bases, self.m), self.m, positive
-            )
-        # Seen negatively, the smallest likelihood stands against the largest others: one sign.
-        sign = 1 if positive else -1
-        one, others = _extreme_likelihoods(grid, array, bases, self.m, sign)
-        return (one, others) if positive else (-others, -one)
 
-    def _worst_case(
-        self,
-        lattice: Lattice,
-        grid: CountLattice,
-        array: Array,
-        ratio: Any,
-        base: int,
-        output: int,
-        positive: bool,
-    ) -> Worst:
-        ways = sorted(grid.neighbours(base), key=lambda way: array[way[1], output])
-        ways = ways if positive else ways[::-1]
-        entity, others = ways[-1][0], [other for other, _ in ways[: self.m - 1]]
-        known = set(grid.representative(base))
-        odds = [Fraction(position in known) for position in range(grid.space.size)]
-        for candidate in (entity, *others):
-            odds[candidate] = Fraction(1, 2)
-        prior = FixedSizePrior(odds, len(known) + 1)
-        present = ((lattice.class_of({*known, entity}), Fraction(1)),)
-        share = Fraction(1, self.m - 1)
-        absent = tuple((lattice.class_of({*known, other}), share) for other in others)
-        return Worst(ratio, entity, output, *self.beliefs, lambda _belief: prior, present, absent)
+def _contrast(
+    grid: CountLattice, array: Array, bases: Array, shares: tuple[Fraction, ...], positive: bool
+) -> tuple[Array, Array]:
+    """(bases × outputs): numerator and denominator of the worst ratio at each base."""
+    if array.dtype == object:
+        values, free = _candidate_likelihoods(grid, array, bases, len(shares) + 1)
+        return _contrast_exact(values, free, shares, positive)
+    # Seen negatively, the smallest likelihood stands against the largest others: one sign.
+    sign = 1 if positive else -1
+    one, others = _extreme_likelihoods(grid, array, bases, shares, sign)
+    return (one, others) if positive else (-others, -one)
+
+
+def _shift_choice(
+    sums: Contributions,
+    named: int,
+    others: Sequence[int],
+    shares: tuple[Fraction, ...],
+    positive: bool,
+    beliefs: Range,
+    literal: bool = False,
+) -> Shift:
+    """One of several candidates for noise on a sum: the named kind, and the others' kinds with
+    their shares. The output is the named one's own value, or far from it beyond the others."""
+    counts = Counter(others)
+    members = {kind: iter(sums.kinds[kind][kind == named :]) for kind in counts}
+    chosen = tuple(next(members[kind]) for kind in others)
+    entity = sums.kinds[named][0]
+    far = max(sums.distance(named, kind) for kind in counts)
+    shown = Counter({named: 1})
+    if not positive:
+        end = next(kind for kind in counts if sums.distance(named, kind) == far)
+        cells = (kind for kind in counts if kind != named)
+        shown = Counter(cells if sums.apart else (end,))
+    known: frozenset[int] = frozenset()
+    if literal:
+        known = frozenset(range(sums.space.size)) - {entity, *chosen}
+        shown += Counter({kind: len(members) for kind, members in enumerate(sums.kinds)})
+        shown -= counts + Counter({named: 1})
+    weights: dict[Fraction, Fraction] = {}
+    for kind, share in zip(others, shares, strict=True):
+        distance = sums.distance(named, kind)
+        distance = distance if positive else far - distance
+        weights[distance] = weights.get(distance, Fraction(0)) + share
+    choice = Choice(None, 0, sums.space, known, entity, chosen, shares)
+    present = ((Fraction(0) if positive else far, Fraction(1)),)
+    absent = tuple(weights.items())
+    return Shift(entity, sums.total(shown), *beliefs, choice.prior, present, absent)
+
+
+def _farthest_others(sums: Contributions, named: int, count: int) -> list[int]:
+    """The kinds of as many other entities as far as possible from one of a kind, farthest first."""
+    others: list[int] = []
+    for kind in sorted(range(len(sums.kinds)), key=lambda kind: -sums.distance(named, kind)):
+        room = count - len(others)
+        others += [kind] * min(room, len(sums.kinds[kind]) - (kind == named))
+    return others
+
+
+def _smallest_cell(sums: Contributions) -> int:
+    """The cell of a histogram from which most people are apart."""
+    return min(range(len(sums.kinds)), key=lambda kind: len(sums.kinds[kind]))
+
+
+def _farthest_from_value(sums: Contributions, m: int, positive: bool) -> tuple[int, dict[int, int]]:
+    """(kind of the named candidate, number of other candidates by kind) for a sum of numbers w.
+
+    Positively the others are the l smallest and the r = m − 1 − l largest, and Σ e^−|w − w_t| is
+    A_l e^−w_t + B_r e^w_t, least where e^2w_t is next to A_l/B_r. Negatively one end of the values
+    is named, and the others are at the other end: each term grows with the output's distance.
+    """
+    order = sorted(range(len(sums.kinds)), key=sums.weights.__getitem__)
+    sizes = [len(sums.kinds[kind]) for kind in order]
+    least = sums.weights[order[0]]
+    spread = [min(float(sums.weights[kind] - least) * sums.rate, 1e300) for kind in order]
+    x, n = np.repeat(spread, sizes), sum(sizes)
+    left = np.logaddexp.accumulate(np.concatenate([[-np.inf], x[: m - 1]]))
+    right = np.logaddexp.accumulate(np.concatenate([[-np.inf], -x[::-1][: m - 1]]))[::-1]
+    first, last = np.arange(m), n - m + np.arange(m)
+    if positive:
+        middle = np.searchsorted(x, np.clip((left - right) / 2, -1e300, 1e300))
+        tried = np.clip(np.stack([middle, middle - 1]), first, last)
+        sums_at = np.logaddexp(left - x[tried], right + x[tried])
+        split = int(np.argmin(sums_at)) % m
+        named = int(tried[:, split][np.argmin(sums_at[:, split])])
+    else:
+        top = np.logaddexp.reduce(x[n - m + 1 :]) - x[0]
+        bottom = np.logaddexp.reduce(-x[: m - 1]) + x[-1]
+        named, split = (0, 0) if top >= bottom else (n - 1, m - 1)
+    starts = np.concatenate([[0], np.cumsum(sizes)])
+    chosen = [range(split), range(n - m + 1 + split, n)]
+    others: dict[int, int] = {}
+    for kind, start, stop in zip(order, starts, starts[1:], strict=False):
+        count = sum(max(0, min(stop, part.stop) - max(start, part.start)) for part in chosen)
+        if count:
+            others[kind] = int(count)
+    return order[int(np.searchsorted(starts, named, side="right")) - 1], others
 
 
 def _base_blocks(grid: CountLattice, array: Array, m: int, literal: bool) -> Iterator[Array]:
@@ -181,17 +327,18 @@ def _list_slots(grid: CountLattice, m: int) -> list[tuple[int, int]]:
 
 
 def _extreme_likelihoods(
-    grid: CountLattice, array: Array, bases: Array, m: int, sign: int
+    grid: CountLattice, array: Array, bases: Array, shares: tuple[Fraction, ...], sign: int
 ) -> tuple[Array, Array]:
     """(bases × outputs): the largest of sign · likelihood after adding one entity, and the mean of
-    the m − 1 smallest: for few candidates kept sorted by insertion while the slots go by."""
+    the smallest: for few candidates kept sorted by insertion while the slots go by."""
+    m, weights = len(shares) + 1, list(map(float, shares))
     if m > MAX_INSERTED_CANDIDATES:
         values, free = _candidate_likelihoods(grid, array, bases, m)
         values *= sign
         largest = np.where(free, values, -np.inf).max(axis=-1)
         values = np.where(free, values, np.inf)
-        values.partition(m - 2, axis=-1)
-        return largest, values[..., : m - 1].sum(axis=-1) / (m - 1)
+        values.sort(axis=-1)
+        return largest, values[..., : m - 1] @ np.array(weights)
     shape = (len(bases), array.shape[1])
     largest = np.full(shape, -np.inf, dtype=array.dtype)
     smallest = [np.full(shape, np.inf, dtype=array.dtype) for _ in range(m - 1)]
@@ -208,7 +355,8 @@ def _extreme_likelihoods(
         for index, kept in enumerate(smallest):
             smallest[index] = np.minimum(kept, value)
             np.maximum(kept, value, out=value)
-    return largest, sum(smallest[1:], smallest[0]) / (m - 1)
+    mean = np.sum([w * kept for w, kept in zip(weights, smallest, strict=True)], axis=0)
+    return largest, np.asarray(mean)
 
 
 def _candidate_likelihoods(
@@ -225,13 +373,15 @@ def _candidate_likelihoods(
     return values, free
 
 
-def _contrast_exact(values: Array, free: Array, m: int, positive: bool) -> tuple[Array, Array]:
+def _contrast_exact(
+    values: Array, free: Array, shares: tuple[Fraction, ...], positive: bool
+) -> tuple[Array, Array]:
+    weights = list(map(flint_rational, shares))
     top = np.empty(values.shape[:2], dtype=object)
     bottom = np.empty(values.shape[:2], dtype=object)
     for base, output in np.ndindex(*values.shape[:2]):
-        ranked = sorted(values[base, output][free[base, 0]])
-        one, others = (ranked[-1], ranked[: m - 1]) if positive else (ranked[0], ranked[1 - m :])
-        mean = sum(others[1:], others[0]) / (m - 1)
+        ranked = sorted(values[base, output][free[base, 0]], reverse=not positive)
+        one, mean = ranked[-1], sum(w * v for w, v in zip(weights, ranked, strict=False))
         top[base, output], bottom[base, output] = (one, mean) if positive else (mean, one)
     return top, bottom
 
@@ -243,10 +393,11 @@ class FixedSize(Bounded):
     The worst ratio is between two worlds that exchange one entity for another (Li13 Theorem 4.8).
     For each base T it is the largest Pr[o|T∪t] over the smallest: running extremes, never pairs.
 
-    With bounds that ratio is an upper bound only (T11), tight when low + high = 1; the witness is
-    then the best prior found among swaps, one-of-m and all-but-one-of-m choices, and its level is
-    `Level.lower`. Where the family has no other priors, as for two people, that is the level; where
-    it has none at all nobody is uncertain, and the level is 1.
+    With bounds that ratio is an upper bound (T11), tight when low + high = 1. The witness is then
+    the best prior that has one of several candidates in, or all but one, by a fractional knapsack
+    over their beliefs: where it meets the bound, or the family has no other priors, as for two
+    people, that is the level; elsewhere it is `Level.lower`. Where there are no priors at all
+    nobody is uncertain, and the level is 1.
     """
 
     low: object = 0
@@ -271,6 +422,10 @@ class FixedSize(Bounded):
     @property
     def tight(self) -> bool:  # type: ignore[override]
         return sum(self.bounds) == 1
+
+    @property
+    def symmetric(self) -> bool:  # type: ignore[override]
+        return self.tight
 
     def contains(self, prior: Prior, space: Subsets) -> bool:
         if fixed_size_structure(prior, space) is None:
@@ -318,24 +473,55 @@ class FixedSize(Bounded):
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         low, high = self.bounds
-        if low <= ONE_HALF <= high:
-            least, most = self.swaps
-            yield from worst_swap(likelihoods, lattice, positive, least, most)
-        if not self.tight:
-            for m in range(2, lattice.space.size + 1):
-                if low <= Fraction(1, m) <= high:
-                    yield from OneOf(m).worst(likelihoods, lattice, positive)
-                if m > 2 and low <= 1 - Fraction(1, m) <= high:
-                    yield from _all_but_one(m, likelihoods, lattice, positive)
+        if self.tight:
+            yield from worst_swap(likelihoods, lattice, positive, *self.swaps)
+            return
+        people = lattice.space.size
+        for shares, beliefs in _list_shares(low, high, people):
+            if choice := _worst_choice(likelihoods, lattice, shares, positive):
+                yield choice.as_worst(lattice, *beliefs)
+        # All but one of them: one of them, seen from those who are absent. Complementing every
+        # world reverses a grid's numbering and exchanges present with absent.
+        grid, array = spread_on_grid(lattice, likelihoods)
+        for shares, beliefs in _list_shares(1 - high, 1 - low, people):
+            if choice := _worst_choice(array[::-1], grid, shares, not positive):
+                mirrored = choice.as_worst(grid, *beliefs)
+                sides = [
+                    tuple(
+                        (lattice.class_of(grid.representative(grid.worlds - 1 - world)), weight)
+                        for world, weight in side or ()
+                    )
+                    for side in (mirrored.absent, mirrored.present)
+                ]
+                yield replace(mirrored, **_mirror(mirrored), present=sides[0], absent=sides[1])
 
-    def upper(
-        self, likelihoods: Array, lattice: Lattice, positive: bool
-    ) -> tuple[Any, Fraction, Fraction] | None:
-        if self.tight or self._is_tried(lattice.space.size):
-            return None
+    def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
+        if self.tight:
+            yield from self._swap_shift(sums, positive)
+            return
         low, high = self.bounds
-        swap = next(worst_swap(likelihoods, lattice, positive, low, high), None)
-        return (swap.ratio if swap else Fraction(1)), low, high
+        yield from _shift_choices(sums, low, high, positive)
+        # The sum over those who are absent is the total less that over those who are present.
+        mirrored = replace(sums, weights=tuple(-weight for weight in sums.weights))
+        total = sums.total({kind: len(members) for kind, members in enumerate(sums.kinds)})
+        for shift in _shift_choices(mirrored, 1 - high, 1 - low, not positive):
+            point = tuple(a + b for a, b in zip(total, shift.output, strict=True))
+            seen = replace(shift, present=shift.absent, absent=shift.present, output=point)
+            yield replace(seen, **_mirror(shift))
+
+    def _swap_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
+        """The two whose contributions are farthest apart."""
+        kinds = sorted(range(len(sums.kinds)), key=sums.weights.__getitem__)
+        if sums.space.size > 1:
+            one, two = kinds[-1], kinds[0]
+            named, other = sums.kinds[one][0], sums.kinds[two][-1]
+            point = sums.total({one if positive else two: 1})
+            prior = swap_of_two(sums.space, (), named, other)
+            sides = far_apart(sums.distance(one, two), positive)
+            yield Shift(named, point, *self.swaps, prior, *sides)
+
+    def bounding(self, people: int) -> Family | None:
+        return None if self.tight or self._is_tried(people) else SwapOfTwo()
 
     def _is_tried(self, people: int) -> bool:
         """Whether `worst` tries all priors for so many people, if there are any.
@@ -382,30 +568,61 @@ class SwapOfTwo(FixedSize):
         return isinstance(other, SwapOfTwo) and is_nested(self.bounds, other.bounds)
 
 
-def _all_but_one(m: int, likelihoods: Array, lattice: Lattice, positive: bool) -> Iterator[Worst]:
-    """A known set and all but one of m candidates: one-of-m, seen from those who are absent.
+MAX_TRIED_OTHERS = 64
+"""Up to this many others, beliefs at which their shares change are tried one by one."""
 
-    Complementing every world reverses a grid's numbering and exchanges present with absent.
+
+def _list_shares(
+    low: Fraction, high: Fraction, people: int
+) -> Iterator[tuple[tuple[Fraction, ...], Range]]:
+    """(shares of the others given that the named one is out, beliefs in the named one).
+
+    One of several candidates with beliefs in [low, high]: the fractional knapsack. At each belief
+    p in the named one the others' beliefs add up to 1 − p, and the least likely given the output
+    get as much of it as they may. What the level is made of is linear in p, or nearly so, between
+    the beliefs at which one more of them is at an end.
     """
-    grid, array = spread_on_grid(lattice, likelihoods)
-    size = grid.space.size
+    tried = {low, high}
+    for count in range(max(ceil((1 - high) / high), 1), ceil((1 - low) / high) + 1):
+        if count <= min(MAX_TRIED_OTHERS, people - 1):
+            tried |= {1 - count * low - full * (high - low) for full in range(count + 1)}
+    seen = set()
+    for belief in sorted(p for p in tried if low <= p <= high and p < 1):
+        rest, count = 1 - belief, ceil((1 - belief) / high)
+        if count * low > rest or count >= people:
+            continue
+        parts: list[Fraction] = []
+        for after in reversed(range(count)):
+            parts.append(min(high, rest - sum(parts) - after * low))
+        shares = tuple(part / rest for part in parts)
+        if shares not in seen:
+            seen.add(shares)
+            yield shares, (max(low, 1 - high / shares[0]), min(high, 1 - low / shares[-1]))
 
-    def complement(world: int) -> int:
-        return lattice.class_of(grid.representative(grid.worlds - 1 - world))
 
-    for mirrored in OneOf(m).worst(array[::-1], grid, not positive):
-        assert mirrored.present is not None and mirrored.absent is not None
-        seen = mirrored.prior(mirrored.low)
+def _shift_choices(
+    sums: Contributions, low: Fraction, high: Fraction, positive: bool
+) -> Iterator[Shift]:
+    """The knapsack for noise on a sum, someone at either end being named (of a histogram, in the
+    smallest cell)."""
+    kinds = range(len(sums.kinds))
+    ends = [max(kinds, key=sums.weights.__getitem__), min(kinds, key=sums.weights.__getitem__)]
+    for shares, beliefs in _list_shares(low, high, sums.space.size):
+        for named in [_smallest_cell(sums)] if sums.apart else ends:
+            others = _farthest_others(sums, named, len(shares))
+            yield _shift_choice(sums, named, others, shares, positive, beliefs)
+
+
+def _mirror(case: Worst | Shift) -> dict[str, Any]:
+    """The beliefs and the prior of a case about who is absent, for those who are present."""
+
+    def prior(belief: Fraction) -> Prior:
+        seen = case.prior(1 - belief)
         assert isinstance(seen, FixedSizePrior)
-        prior = FixedSizePrior([1 - rational(p) for p in seen.parameters], size - seen.size)
-        yield replace(
-            mirrored,
-            low=1 - mirrored.low,
-            high=1 - mirrored.low,
-            prior=lambda _belief, prior=prior: prior,  # type: ignore[misc]
-            present=tuple((complement(world), weight) for world, weight in mirrored.absent),
-            absent=tuple((complement(world), weight) for world, weight in mirrored.present),
-        )
+        odds = [1 - rational(p) for p in seen.parameters]
+        return FixedSizePrior(odds, len(odds) - seen.size)
+
+    return {"low": 1 - case.high, "high": 1 - case.low, "prior": prior}
 
 
 def worst_swap(
@@ -428,7 +645,7 @@ def worst_swap(
     others = [way for way in ways if way[0] != gains[0]]
     loses = min(others, key=lambda way: array[way[1], output])
     named, other = (gains, loses) if positive else (loses, gains)
-    prior = swap_of_two(lattice, base, named[0], other[0])
+    prior = swap_of_two(lattice.space, lattice.representative(base), named[0], other[0])
     sides = [((each[1], Fraction(1)),) for each in (named, other)]
     yield Worst(ratio, named[0], output, low, high, prior, *sides)
 
@@ -449,10 +666,11 @@ def largest_swap(array: Array, lattice: Lattice) -> tuple[Any, int, int] | None:
     return best
 
 
-def swap_of_two(lattice: Lattice, base: int, named: int, other: int) -> Callable[[Fraction], Prior]:
+def swap_of_two(
+    space: Subsets, base: Collection[int], named: int, other: int
+) -> Callable[[Fraction], Prior]:
     """The fixed-size prior with two worlds: the base with one entity, or with the other."""
-    known = set(lattice.representative(base))
-    space = lattice.space
+    known = set(base)
 
     def prior(belief: Fraction) -> Prior:
         odds = [Fraction(entity in known) for entity in range(space.size)]

@@ -18,10 +18,13 @@ from whosin.families.base import (
     Family,
     OtherPeople,
     Range,
+    Shift,
     Worst,
     check_prior,
+    far_apart,
     independent_beliefs,
     is_nested,
+    largest_shift,
     output_columns,
     two_worlds,
 )
@@ -38,9 +41,12 @@ from whosin.spaces.quotients import (
     Addition,
     CountLattice,
     Lattice,
+    MaximumLattice,
+    Separation,
     as_count_lattice,
     spread_on_grid,
 )
+from whosin.spaces.statistics import Contributions
 from whosin.spaces.worlds import Subsets
 from whosin.validation import MAX_POPULATION, read_whole, spelled_whole
 
@@ -101,6 +107,11 @@ class Independent(Bounded):
         worst, _ = largest_addition(likelihoods, lattice, (positive,), self.bounds)
         yield worst
 
+    def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
+        return largest_shift(
+            sums, positive, self.bounds, lambda e: one_of_two(sums.space, e, ()), alone=True
+        )
+
 
 @dataclass(frozen=True)
 class OneOfTwo(Independent):
@@ -146,7 +157,7 @@ def largest_addition(
     values: tuple[Any, ...]
     chosen: tuple[Addition, bool] | None = None
     with ignore_division():
-        for addition in lattice.additions(array):
+        for addition in lattice.best_additions(array):
             if len(directions) == 2:
                 values = largest_ratios(addition.present, addition.absent)
             else:
@@ -204,20 +215,36 @@ class AnyPrior(Family):
         return True
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
-        for result in lattice.separations(likelihoods, positive):
-            ratio = largest_ratio(result.largest, result.smallest)
-            (output,) = first_at_least(result.largest, result.smallest, ratio)
-            # The two worlds are found again, now that the entity and the output are known.
-            column, worlds = likelihoods[:, output], []
-            for inside in (True, False):
-                members = lattice.members(result.entity, inside)
-                extreme = np.argmax if inside is positive else np.argmin
-                worlds.append(int(members[extreme(column[members])]))
-            with_it = tuple({*lattice.representative(worlds[0]), result.entity})
-            without = lattice.representative(worlds[1], avoid=result.entity)
-            prior = two_worlds(lattice.space, with_it, without)
-            sides = [((world, Fraction(1)),) for world in worlds]
-            yield Worst(ratio, result.entity, output, *WHOLE_RANGE, prior, *sides)
+        best: tuple[Any, Separation] | None = None
+        for each in lattice.separations(likelihoods, positive):
+            ratio = largest_ratio(each.largest, each.smallest)
+            if best is None or exceeds_best(ratio, best[0]):
+                best = ratio, each
+        assert best is not None
+        ratio, result = best
+        (output,) = first_at_least(result.largest, result.smallest, ratio)
+        # The two worlds are found again, now that the entity and the output are known.
+        column, worlds = likelihoods[:, output], []
+        for inside in (True, False):
+            members = lattice.members(result.entity, inside)
+            extreme = np.argmax if inside is positive else np.argmin
+            worlds.append(int(members[extreme(column[members])]))
+        with_it = tuple({*lattice.representative(worlds[0]), result.entity})
+        without = lattice.representative(worlds[1], avoid=result.entity)
+        prior = two_worlds(lattice.space, with_it, without)
+        sides = [((world, Fraction(1)),) for world in worlds]
+        yield Worst(ratio, result.entity, output, *WHOLE_RANGE, prior, *sides)
+
+    def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
+        """Everyone who raises the sum against everyone who lowers it."""
+        up, down = ([k for k, w in enumerate(sums.weights) if (w > 0) is s] for s in (True, False))
+        inside, outside = (up, down) if up else (down, up)
+        groups = [[e for kind in side for e in sums.kinds[kind]] for side in (inside, outside)]
+        counts = {kind: len(sums.kinds[kind]) for kind in (inside if positive else outside)}
+        total = sum(abs(w) * len(k) for w, k in zip(sums.weights, sums.kinds, strict=True))
+        prior = two_worlds(sums.space, *map(tuple, groups))
+        sides = far_apart(Fraction(total), positive)
+        yield Shift(groups[0][0], sums.total(counts), *WHOLE_RANGE, prior, *sides)
 
 
 @dataclass(frozen=True)
@@ -286,6 +313,9 @@ class Cliques(Family):
         return independent_beliefs(Table(merged), Subsets(len(leaders))) is not None
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
+        if isinstance(lattice, MaximumLattice):  # the largest of a group decides: one is enough
+            yield largest_addition(likelihoods, lattice, (positive,))[0]
+            return
         grid, array = spread_on_grid(lattice, likelihoods)
         best: tuple[Any, int, int] | None = None
         for start, piece in output_columns(array, 1 << 24):
@@ -303,6 +333,24 @@ class Cliques(Family):
         classes = map(lattice.class_of, (grid.representative(world), known))
         weighted = [((each, Fraction(1)),) for each in classes]
         yield Worst(ratio, group[0], output, *WHOLE_RANGE, prior, *weighted)
+
+    def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
+        """The group of k who together add, or take away, the most."""
+        best: dict[int, int] = {}
+        for sign in (1, -1):
+            room = self.k
+            group: dict[int, int] = {}
+            for kind in sorted(range(len(sums.kinds)), key=lambda k: -sign * sums.weights[k]):
+                if room and sign * sums.weights[kind] > 0:
+                    group[kind] = min(room, len(sums.kinds[kind]))
+                    room -= group[kind]
+            best = max(best, group, key=lambda g: sum(map(abs, sums.total(g))))
+        best = best or {0: 1}
+        distance = sum(map(abs, sums.total(best)), Fraction(0))
+        entities = tuple(e for kind, count in best.items() for e in sums.kinds[kind][:count])
+        prior = two_worlds(sums.space, entities, ())
+        point = sums.total(best if positive else {})
+        yield Shift(entities[0], point, *WHOLE_RANGE, prior, *far_apart(distance, positive))
 
 
 def _extreme_reachable(grid: CountLattice, array: Array, k: int, positive: bool) -> Array:

@@ -31,10 +31,12 @@ from whosin.families.base import (
     Family,
     OtherPeople,
     Range,
+    Shift,
     Worst,
     check_prior,
     independent_beliefs,
     is_nested,
+    largest_shift,
     output_columns,
     spelled_number,
     spelled_range,
@@ -42,17 +44,21 @@ from whosin.families.base import (
     vary_belief,
 )
 from whosin.families.explicit import Explicit, worst_for_prior
+from whosin.families.independent import one_of_two
+from whosin.families.maxima import worst_known_maximum, worst_sampled_maximum
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior, Uniform
 from whosin.spaces.arrays import check_underflow, exceeds_best, first_at_least, largest_ratio
 from whosin.spaces.quotients import (
     CountLattice,
     Lattice,
+    MaximumLattice,
     as_count_lattice,
     binomial_rows,
     sample_axis,
     spread_on_grid,
 )
+from whosin.spaces.statistics import Contributions
 from whosin.spaces.worlds import Subsets
 from whosin.validation import MAX_POPULATION, read_whole, shorten_value, spelled_whole
 
@@ -91,6 +97,11 @@ class Uninformed(Family):
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
         return worst_for_prior(Uniform(), likelihoods, lattice, positive)
+
+    def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
+        return largest_shift(
+            sums, positive, self.beliefs, lambda _entity: lambda _belief: Uniform()
+        )
 
 
 MAX_TRIED_PRIORS = 1 << 16
@@ -188,6 +199,9 @@ class AtMostKnown(Bounded):
                 yield entity, vary_belief(beliefs, entity)
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
+        if isinstance(lattice, MaximumLattice):
+            yield worst_known_maximum(likelihoods, lattice, self.k, self.bounds, positive)
+            return
         grid, array = spread_on_grid(lattice, likelihoods)
         largest = array.max(axis=0)
         for kind in range(len(grid.kinds)):
@@ -206,6 +220,10 @@ class AtMostKnown(Bounded):
             assert best is not None
             ratio, beliefs, output = best
             yield Worst(ratio, entity, output, *self.bounds, vary_belief(beliefs, entity))
+
+    def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
+        beliefs = [self.bounds[0]] * sums.space.size
+        return largest_shift(sums, positive, self.bounds, lambda e: vary_belief(beliefs, e))
 
     def _vertices(self, grid: CountLattice, kind: int) -> Iterator[list[Fraction]]:
         """Beliefs of everyone, the entity itself at low, for all ways to be at an end."""
@@ -316,8 +334,11 @@ class FixedProbability(Family):
                     yield kind[0], lambda _belief, beliefs=beliefs: IndependentPrior(beliefs)  # type: ignore[misc]
 
     def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
-        grid, array = spread_on_grid(lattice, likelihoods)
         beta = rational(self.beta)
+        if isinstance(lattice, MaximumLattice):
+            yield worst_sampled_maximum(likelihoods, lattice, beta, positive)
+            return
+        grid, array = spread_on_grid(lattice, likelihoods)
         number: Any = float(beta) if array.dtype != object else flint_rational(beta)
         best: tuple[Any, int, int, int] | None = None
         for start, piece in output_columns(array, 1 << 20):
@@ -343,6 +364,11 @@ class FixedProbability(Family):
         support = {*grid.representative(others), entity}
         prior = IndependentPrior([beta * (each in support) for each in range(grid.space.size)])
         yield Worst(ratio, entity, output, beta, beta, lambda _belief: prior)
+
+    def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
+        return largest_shift(
+            sums, positive, self.beliefs, lambda e: one_of_two(sums.space, e, ()), alone=True
+        )
 
 
 def _possible_entries(grid: CountLattice, array: Array, kind: int, shift: int) -> Array:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, NoReturn
 
 import numpy as np
 
-from whosin.errors import InvalidInput, NoPureLevel, invalid_value
+from whosin.errors import InvalidInput, NoPureLevel, Unsupported, invalid_value, spell
 from whosin.exact import (
     Array,
     ball_exp,
+    certificate_precision,
+    divide_up,
     exp_down,
     flint_rational,
     probability,
@@ -22,12 +24,21 @@ from whosin.exact import (
     read_ranged,
 )
 from whosin.mechanisms.base import Mechanism, need_space
-from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.channel import Channel, ColumnChannel, LazyChannel
 from whosin.mechanisms.count_table import Beyond, CountTable
-from whosin.mechanisms.entries import Exponents, Rationals
-from whosin.spaces import Count, Lattice, Space, Statistic, Subsets, read_statistic
+from whosin.mechanisms.entries import Balls, Entries, Exponents, Rationals
+from whosin.spaces import (
+    Count,
+    CountLattice,
+    Lattice,
+    Max,
+    Space,
+    Statistic,
+    Subsets,
+    read_statistic,
+)
 from whosin.spaces.arrays import require_table, widest_exp
-from whosin.spaces.statistics import Centre, centre_distances, centre_grid
+from whosin.spaces.statistics import Centre, Contributions, centre_distances, centre_grid
 from whosin.validation import require_exactly_one
 
 # Additive noise whose density falls by e^−distance/scale: what Laplace and geometric share.
@@ -102,27 +113,100 @@ class Axis:
         return ball_exp(-distance / self.scale)
 
 
-def noise_channel(
-    statistic: Statistic, space: Space, scale: Fraction, *, whole: bool = False
-) -> Channel:
-    """The densities e^(−‖output − centre‖₁ / scale) at the deciding points."""
-    centres = statistic_centres(statistic, space)
-    points = centre_grid(centres)
-    require_table("the densities at the deciding points", len(centres), len(points))
-    densities = widest_exp(-centre_distances(centres, points) / float(scale))
+class SumChannel(LazyChannel):
+    """Noise on a sum of contributions: its worst cases have closed forms.
 
-    def exponent(world: int, output: int) -> Fraction:
+    Args:
+        noise: the noise of each coordinate, without its centres.
+        tabulate: makes the table of densities at the deciding points.
+    """
+
+    def __init__(self, sums: Contributions, noise: Axis, tabulate: Callable[[], Channel]) -> None:
+        super().__init__(sums.space, CountLattice(sums.space, sums.kinds), tabulate, True)
+        self.sums, self.noise = replace(sums, rate=noise.rate), noise
+
+    def distance_ratio(self, top: Distances, bottom: Distances) -> Fraction | float:
+        """Σ weight · noise at a distance, over another such sum: exact, or just above."""
+        if self.noise.rate * float(max(d for d, _ in (*top, *bottom))) > MAX_NATS:
+            raise Unsupported(
+                f"the noise is too small: a likelihood ratio is above e^{spell(MAX_NATS)}",
+                field="scale",
+                hint="use a larger scale",
+            )
+        with certificate_precision():
+            sums = [
+                sum(self.noise.fall(d) * flint_rational(weight) for d, weight in side)
+                for side in (top, bottom)
+            ]
+        return divide_up(*sums)
+
+
+Distances = Sequence[tuple[Fraction, Fraction]]
+"""Distances between an output and a world's statistic, with weights."""
+MAX_NATS = 1 << 20
+"""The largest logarithm of a likelihood ratio that is computed."""
+
+
+def noise_channel(statistic: Statistic, space: Space, noise: Axis) -> Channel:
+    """The densities at the deciding points: e^(−‖output − centre‖₁ / scale), or a power of α."""
+    sums = statistic.contributions(space) if isinstance(space, Subsets) else None
+    if noise.whole:
+        check_whole(statistic, [sums.weights] if sums else statistic_centres(statistic, space))
+
+    def tabulate() -> Channel:
+        centres = statistic_centres(statistic, space)
+        points = centre_grid(centres)
+        require_table("the densities at the deciding points", len(centres), len(points))
+        apart = centre_distances(centres, points)
+        entries = _noise_entries(centres, points, noise)
+        if noise.alpha is not None:
+            entries = Rationals(power_table(flint_rational(noise.alpha), apart))
+        return Channel.from_densities(
+            space,
+            statistic_lattice(statistic, space),
+            widest_exp(-apart * noise.rate),
+            point_labels(points),
+            entries,
+            axes=[replace(noise, centres=column) for column in zip(*centres, strict=True)],
+        )
+
+    if sums is not None:
+        return SumChannel(sums, noise, tabulate)
+    if not isinstance(space, Subsets) or not isinstance(statistic, Max):
+        return tabulate()
+    centres = statistic.centres(space)
+    if len(centres) <= MAX_TABULATED_CENTRES:
+        return tabulate()
+    points = centre_grid(sorted(set(centres)))
+    places = np.array([float(centre[0]) for centre in centres])
+
+    def columns(numbers: Sequence[int]) -> Array:
+        shown = np.array([float(points[number][0]) for number in numbers])
+        return widest_exp(-np.abs(np.subtract.outer(places, shown)) * noise.rate)
+
+    step = max(1, MAX_BLOCK_ENTRIES // len(centres))
+    blocks = [range(start, min(start + step, len(points))) for start in range(0, len(points), step)]
+    lazy = space, statistic.lattice(space), tabulate, True
+    entries = _noise_entries(centres, points, noise)
+    return ColumnChannel(lazy, entries, point_labels(points), columns, blocks)
+
+
+MAX_TABULATED_CENTRES = 1_000
+MAX_BLOCK_ENTRIES = 1 << 24
+"""Likelihoods that are searched at a time."""
+
+
+def _noise_entries(centres: list[Centre], points: list[Centre], noise: Axis) -> Entries:
+    """The densities, computed when they are asked for: balls, or powers of α."""
+
+    def distance(world: int, output: int) -> Fraction:
         pairs = zip(centres[world], points[output], strict=True)
-        return -sum((abs(a - b) for a, b in pairs), Fraction(0)) / scale
+        return sum((abs(a - b) for a, b in pairs), Fraction(0))
 
-    return Channel.from_densities(
-        space,
-        statistic_lattice(statistic, space),
-        densities,
-        point_labels(points),
-        Exponents(exponent),
-        axes=[Axis(column, scale, None, whole) for column in zip(*centres, strict=True)],
-    )
+    if noise.alpha is not None:
+        return Balls(lambda world, output: noise.fall(distance(world, output)))
+    scale = rational(noise.scale)
+    return Exponents(lambda world, output: -distance(world, output) / scale)
 
 
 def statistic_centres(statistic: Statistic, space: Space) -> list[Centre]:
@@ -166,11 +250,9 @@ class Laplace(AdditiveNoise):
     """
 
     def channel(self, space: Space | None = None) -> Channel:
-        return noise_channel(
-            read_statistic(self.statistic),
-            need_space(space, "Laplace"),
-            read_positive(self.scale, "scale"),
-        )
+        scale = read_positive(self.scale, "scale")
+        statistic = read_statistic(self.statistic)
+        return noise_channel(statistic, need_space(space, "Laplace"), Axis((), scale))
 
 
 @dataclass(frozen=True)
@@ -255,20 +337,11 @@ class Geometric(Mechanism):
 
     def channel(self, space: Space | None = None) -> Channel:
         space, statistic = need_space(space, "Geometric"), read_statistic(self.statistic)
-        centres = whole_centres(statistic, space)
         if self.scale is not None:
-            return noise_channel(statistic, space, read_positive(self.scale, "scale"), whole=True)
-        points = centre_grid(centres)
-        require_table("the probabilities at the deciding points", len(centres), len(points))
-        alpha, apart = probability(self.alpha, "alpha"), centre_distances(centres, points)
-        return Channel.from_densities(
-            space,
-            statistic_lattice(statistic, space),
-            widest_exp(math.log(alpha) * apart),
-            point_labels(points),
-            Rationals(power_table(flint_rational(alpha), apart)),
-            axes=[Axis(column, None, alpha, True) for column in zip(*centres, strict=True)],
-        )
+            noise = Axis((), read_positive(self.scale, "scale"), None, True)
+        else:
+            noise = Axis((), None, probability(self.alpha, "alpha"), True)
+        return noise_channel(statistic, space, noise)
 
 
 def whole_centres(statistic: Statistic, space: Space) -> list[Centre]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
@@ -433,6 +433,19 @@ class Channel(Mechanism):
             return self.exact
         return widen_floats(self.likelihoods) if self._is_narrow else self.likelihoods
 
+    def searched(self, *, symmetric: bool = False) -> Iterator[tuple[Sequence[int], Array]]:
+        """(outputs by number, their likelihoods) for all outputs, some at a time.
+
+        Args:
+            symmetric: whether outputs that only repeat others with other people are left out.
+        """
+        yield range(len(self.outputs)), self.searchable
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the entries are rationals, so that levels may be shown as ratios."""
+        return isinstance(self.entries, Rationals)
+
     @property
     def rationals(self) -> Array:
         """The entries as FLINT rationals: the exact ones, or the binary fractions that the floats
@@ -498,6 +511,63 @@ class Channel(Mechanism):
     def __repr__(self) -> str:
         rows, columns = self.likelihoods.shape
         return f"Channel({self.space!r}, {rows} × {columns})"
+
+
+class LazyChannel(Channel):
+    """A channel whose table is made only for what asks for it.
+
+    Args:
+        tabulate: makes the table, or refuses where it is too large.
+    """
+
+    def __init__(
+        self, space: Subsets, lattice: Lattice, tabulate: Callable[[], Channel], is_density: bool
+    ) -> None:
+        self.space, self.lattice, self.is_density = space, lattice, is_density
+        self._tabulate = tabulate
+
+    @cached_property
+    def table(self) -> Channel:
+        return self._tabulate()
+
+    likelihoods: Array = property(lambda self: self.table.likelihoods)  # type: ignore[assignment]
+    entries: Entries = property(lambda self: self.table.entries)  # type: ignore[assignment]
+    outputs: tuple[Hashable, ...] = property(lambda self: self.table.outputs)  # type: ignore[assignment]
+    axes: tuple[Axis | int, ...] = property(lambda self: self.table.axes)  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return f"Channel({self.space!r}, by need)"
+
+
+class ColumnChannel(LazyChannel):
+    """A channel on maxima that is searched some outputs at a time.
+
+    Args:
+        entries, outputs: as in a table.
+        columns: the likelihoods of some outputs, by number.
+        every: all outputs, some at a time.
+        alike: fewer, where others only repeat them with other people.
+    """
+
+    def __init__(
+        self,
+        lazy: tuple[Subsets, Lattice, Callable[[], Channel], bool],
+        entries: Entries,
+        outputs: Sequence[Hashable],
+        columns: Callable[[Sequence[int]], Array],
+        every: Sequence[Sequence[int]],
+        alike: Sequence[Sequence[int]] | None = None,
+    ) -> None:
+        super().__init__(*lazy)
+        self._entries, self._outputs = entries, tuple(outputs)
+        self._columns, self._every, self._alike = columns, every, alike or every
+
+    entries: Entries = property(lambda self: self._entries)  # type: ignore[assignment]
+    outputs: tuple[Hashable, ...] = property(lambda self: self._outputs)  # type: ignore[assignment]
+
+    def searched(self, *, symmetric: bool = False) -> Iterator[tuple[Sequence[int], Array]]:
+        for numbers in self._alike if symmetric else self._every:
+            yield numbers, self._columns(numbers)
 
 
 def same_lattice(channels: Sequence[Channel]) -> list[Channel]:

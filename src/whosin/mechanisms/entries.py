@@ -9,6 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 from whosin.exact import (
@@ -81,6 +82,23 @@ class Rationals(Floats):
 
     def at(self, world: int, output: int) -> Any:
         return self.table[world, output]
+
+
+class Computed(Rationals):
+    """FLINT rationals from a function of world and output; `tabulate` makes the table of all."""
+
+    def __init__(self, entry: Callable[[int, int], Any], tabulate: Callable[[], Array]) -> None:
+        self._entry, self._tabulate = entry, tabulate
+
+    def at(self, world: int, output: int) -> Any:
+        return self._entry(world, output)
+
+    def rows(self, labels: Array) -> Entries:
+        return Rationals(self.table[labels])
+
+    @cached_property
+    def table(self) -> Array:  # type: ignore[override]
+        return self._tabulate()
 
 
 class Powers(Floats):

@@ -12,6 +12,7 @@ import numpy as np
 
 from whosin.errors import invalid_value, spell
 from whosin.exact import (
+    Array,
     exp_down,
     flint_rational,
     log_down,
@@ -21,8 +22,8 @@ from whosin.exact import (
 )
 from whosin.mechanisms.additive_noise import read_positive
 from whosin.mechanisms.base import Mechanism, need_space
-from whosin.mechanisms.channel import Channel
-from whosin.mechanisms.entries import Powers
+from whosin.mechanisms.channel import Channel, ColumnChannel
+from whosin.mechanisms.entries import Computed, Powers
 from whosin.spaces import MaximumLattice, Space, Subsets
 from whosin.spaces.arrays import require_memory, require_table, widest_exp
 from whosin.spaces.worlds import need_subsets
@@ -174,14 +175,31 @@ class KMax(Mechanism):
         size = space.size
         if self.k > size:
             raise invalid_value("k", f"at most the number of entities, {size}", self.k)
-        require_table("the table of maxima by outputs", size + 1, size)
-        table = np.zeros((size + 1, size), dtype=object)
-        share = Fraction(1, self.k)
-        for maximum in range(size + 1):
-            start = min(self.lowest(maximum, size), size - self.k + 1)
-            table[maximum, start - 1 : start - 1 + self.k] = share
+        firsts = [min(self.lowest(j, size), size - self.k + 1) - 1 for j in range(size + 1)]
+        share, none = flint_rational(Fraction(1, self.k)), flint_rational(0)
+
+        def columns(numbers: Sequence[int]) -> Array:
+            table = np.full((size + 1, len(numbers)), none, dtype=object)
+            apart = np.subtract.outer(np.array(numbers), np.array(firsts)).T
+            table[(apart >= 0) & (apart < self.k)] = share
+            return table
+
+        def tabulate() -> Channel:
+            require_table("the table of maxima by outputs", size + 1, size)
+            return Channel(space, columns(range(size)), names, lattice=lattice)
+
+        def entry(maximum: int, output: int) -> Any:
+            return share if 0 <= output - firsts[maximum] < self.k else none
+
+        lattice = MaximumLattice(space, tuple(range(size)))
         names = [f"c{rank}" for rank in range(1, size + 1)]
-        return Channel(space, table, names, lattice=MaximumLattice(space, tuple(range(size))))
+        # From c_2k on, k neighbouring maxima lead to an output, with others below and above them.
+        upper = max(2 * self.k + 1, size - self.k - 2)
+        alike = [range(min(2 * self.k + 1, size)), range(min(upper, size - 1), size)]
+        every = [range(start, min(start + 64, size)) for start in range(0, size, 64)]
+        entries = Computed(entry, lambda: columns(range(size)))
+        lazy = space, lattice, tabulate, False
+        return ColumnChannel(lazy, entries, names, columns, every, alike)
 
 
 @dataclass(frozen=True)

@@ -27,8 +27,10 @@ from whosin.exact import (
     round_up,
 )
 from whosin.families import Family, Worst
-from whosin.families.base import possible_classes
+from whosin.families.base import Shift, possible_classes
 from whosin.mechanisms import Channel
+from whosin.mechanisms.additive_noise import SumChannel, point_labels
+from whosin.mechanisms.channel import ColumnChannel
 from whosin.notebook_display import Displayed
 from whosin.priors import Prior
 from whosin.spaces import Lattice, Space, Subsets
@@ -280,7 +282,7 @@ def certify_worst(channel: Channel, worst: Worst, positive: bool) -> Certificate
 
     positive: Pr[o|t] / Pr[o|¬t]; otherwise the inverse.
     """
-    lattice, exact = subset_lattice(channel, "membership privacy"), channel.exact is not None
+    lattice, exact = subset_lattice(channel, "membership privacy"), channel.is_exact
     if worst.present is not None and worst.absent is not None:
         top, bottom = (worst.present, worst.absent) if positive else (worst.absent, worst.present)
         log = None
@@ -288,11 +290,13 @@ def certify_worst(channel: Channel, worst: Worst, positive: bool) -> Certificate
             log = channel.entries.log_ratio(top[0][0], bottom[0][0], worst.output)
         return Certificate(channel.ratio(top, bottom, worst.output), exact, log)
     prior = worst.prior(worst.low)
+    if exact and hasattr(worst.ratio, "p") and worst.ratio > 1:  # as it was searched
+        return Certificate(exact_fraction(worst.ratio), is_exact(*prior.parameters))
     if lattice.worlds > MAX_EXACT_WORLDS:
         with contextlib.suppress(Underflow):
             return Certificate(_float_ratio(channel, prior, worst, positive), False)
     masses = [
-        [(int(world), exact_fraction(mass[world])) for world in np.flatnonzero(mass != 0)]
+        [(int(world), mass[world]) for world in np.flatnonzero(mass != 0)]
         for mass in prior.given(lattice, worst.entity, flint_rational)
     ]
     inside, outside = masses if positive else masses[::-1]
@@ -325,16 +329,47 @@ def _rounding_bound(lattice: Lattice) -> Fraction:
     return Fraction(4 * lattice.space.size + 32, 2**53)
 
 
+def certify_shifts(
+    channel: Channel, family: Family, positive: bool
+) -> list[tuple[Shift, Certificate]] | None:
+    """The family's worst cases for noise on a sum; None for other channels and families."""
+    if not isinstance(channel, SumChannel):
+        return None
+    shifts = family.worst_shift(channel.sums, positive)
+    if shifts is None:
+        return None
+    result = []
+    for shift in shifts:
+        sides = (shift.present, shift.absent) if positive else (shift.absent, shift.present)
+        log = None
+        if channel.noise.scale is not None and max(map(len, sides)) == 1:
+            log = (sides[1][0][0] - sides[0][0][0]) / channel.noise.scale
+        ratio = channel.distance_ratio(*sides)
+        result.append((shift, Certificate(ratio, channel.noise.alpha is not None, log)))
+    return result
+
+
 def worst_case(
     channel: Channel, family: Family, positive: bool
-) -> tuple[Worst, Certificate, beliefs.WorstBelief] | None:
+) -> tuple[Worst | Shift, Certificate, beliefs.WorstBelief] | None:
     """The family's worst case on a channel, certified, at the worst belief it allows."""
     lattice = subset_lattice(channel, "membership privacy")
     family.check(lattice.space)
-    result = _search_trusted(channel, lambda array: list(family.worst(array, lattice, positive)))
 
-    def believe(worst: Worst, ratio: Fraction | float) -> beliefs.WorstBelief:
+    def believe(worst: Worst | Shift, ratio: Fraction | float) -> beliefs.WorstBelief:
         return beliefs.worst_belief(ratio, *beliefs.sides(worst.low, worst.high, positive))
+
+    if (shifts := certify_shifts(channel, family, positive)) is not None:
+        cases = [(*case, believe(case[0], case[1].ratio)) for case in shifts]
+        return max(cases, key=lambda case: case[2].gamma, default=None)
+    result: list[Worst] = []
+    for numbers, array in channel.searched(symmetric=family.symmetric):
+        found = _search_trusted(
+            channel, array, lambda array: list(family.worst(array, lattice, positive))
+        )
+        result += [replace(worst, output=int(numbers[worst.output])) for worst in found]
+        if any(worst.ratio == math.inf for worst in found):
+            break
 
     def searched(worst: Worst) -> Fraction | float:
         return math.inf if worst.ratio == math.inf else exact_fraction(worst.ratio)
@@ -353,16 +388,17 @@ def worst_case(
     return best, certificate, believe(best, certificate.ratio)
 
 
-def _search_trusted(channel: Channel, search: Callable[[Array], list[Worst]]) -> list[Worst]:
+def _search_trusted(
+    channel: Channel, array: Array, search: Callable[[Array], list[Worst]]
+) -> list[Worst]:
     """Search the likelihoods as they are; where a sum underflows, with scaled columns; and where
     that does not help, in exact rationals.
     """
-    array = channel.searchable
     with contextlib.suppress(Underflow):
         return search(array)
     with contextlib.suppress(Underflow):
         return search(scale_columns(array))
-    if channel.likelihoods.size > MAX_EXACT_SEARCHED_ENTRIES:
+    if isinstance(channel, ColumnChannel) or array.size > MAX_EXACT_SEARCHED_ENTRIES:
         raise Unsupported(
             "under these priors some outputs are less likely than the smallest float",
             field="family",
@@ -373,7 +409,7 @@ def _search_trusted(channel: Channel, search: Callable[[Array], list[Worst]]) ->
 
 def make_witness(
     channel: Channel,
-    worst: Worst,
+    worst: Worst | Shift,
     certificate: Certificate,
     belief: Fraction,
     *,
@@ -383,8 +419,9 @@ def make_witness(
     """Name the entity, the output and the beliefs of a worst case at one prior belief in t."""
     assert isinstance(channel.space, Subsets)
     ratio = certificate.ratio if positive else invert_ratio(certificate.ratio)
+    where = worst.output
     return Witness.shown(
-        channel.outputs[worst.output],
+        channel.outputs[where] if isinstance(where, int) else point_labels([where])[0],
         (belief, beliefs.posterior(ratio, belief), ratio),
         certificate.exact,
         entity=channel.space.entities[worst.entity],

@@ -25,14 +25,17 @@ from whosin.exact import (
     read_ranged,
     round_up,
 )
-from whosin.families import OneOf
+from whosin.families import Independent, OneOf, SwapOfTwo, Worst
+from whosin.families.base import Shift
 from whosin.families.fixed_size import worst_swap
 from whosin.families.independent import largest_addition
 from whosin.mechanisms import Channel, Sampled, read_channel
 from whosin.notions.base import (
+    Certificate,
     Level,
     Notion,
     Witness,
+    certify_shifts,
     certify_worst,
     make_witness,
     subset_lattice,
@@ -139,21 +142,36 @@ class DifferentialPrivacy(Notion):
             return self._on_records(channel) if self.group == 1 else self._of_groups(channel)
         if self.group > 1:
             need_records(channel.space, "a group")
-        lattice = subset_lattice(channel, "differential privacy")
-        positive = True
-        if self.relation == "replace":
-            worst = next(worst_swap(channel.searchable, lattice), None)
-            if worst is None:  # one entity only: nobody to replace it with
-                return Level(0.0, None, True, (), notion=self)
-        else:
-            sides = {"both": (True, False), "positive": (True,), "negative": (False,)}
-            worst, positive = largest_addition(channel.searchable, lattice, sides[self.direction])
-        certificate = certify_worst(channel, worst, positive)
+        found = self._worst_on_subsets(channel)
+        if found is None:  # one entity only: nobody to replace it with
+            return Level(0.0, None, True, (), notion=self)
+        worst, certificate, positive = found
         log = certificate.log
         value = round_up(log) if log is not None else log_up(certificate.ratio)
         value = max(value, 0.0)  # rows of floats that sum to 1 only nearly can give a ratio below 1
         case = make_witness(channel, worst, certificate, ONE_HALF, positive=positive)
         return Level(value, case, True, (), notion=self)
+
+    def _worst_on_subsets(self, channel: Channel) -> tuple[Worst | Shift, Certificate, bool] | None:
+        """The worst case, its certificate and its direction."""
+        lattice = subset_lattice(channel, "differential privacy")
+        replacing, positive = self.relation == "replace", self.direction != "negative"
+        family = SwapOfTwo() if replacing else Independent()
+        if shifts := certify_shifts(channel, family, positive):
+            return *shifts[0], positive
+        sides = {"both": (True, False), "positive": (True,), "negative": (False,)}
+        best: tuple[Worst, bool] | None = None
+        for numbers, array in channel.searched(symmetric=True):
+            if replacing:
+                case = next(((swap, True) for swap in worst_swap(array, lattice)), None)
+                if case is None:
+                    return None
+            else:
+                case = largest_addition(array, lattice, sides[self.direction])
+            if best is None or exceeds_best(case[0].ratio, best[0].ratio):
+                best = replace(case[0], output=int(numbers[case[0].output])), case[1]
+        assert best is not None
+        return best[0], certify_worst(channel, *best), best[1]
 
     def _on_records(self, channel: Channel) -> Level:
         need_replacing(self.relation)

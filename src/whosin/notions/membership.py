@@ -24,6 +24,7 @@ from whosin.families.base import WHOLE_RANGE, Bounded
 from whosin.mechanisms import Channel, read_channel
 from whosin.notions.base import (
     SEARCH_SLACK,
+    Certificate,
     Level,
     Notion,
     OfPriors,
@@ -37,6 +38,9 @@ from whosin.notions.base import (
 from whosin.notions.bayesian_privacy import BayesianDifferentialPrivacy
 from whosin.notions.failure_probability import level_at_delta, list_cases
 from whosin.spaces import Space
+
+MEETING_SLACK = 2.0**-40
+"""A bound and a case whose levels are closer than this, relatively, are equal but for rounding."""
 
 
 @dataclass(frozen=True)
@@ -97,7 +101,7 @@ class PositiveMembership(Notion):
         exact = certificate.exact and is_exact(*self.family.parameters)
         value = exact_or_up(most.gamma, exact)
         bound = self._bound(channel)
-        if bound is None:
+        if bound is None or value >= (bound if exact else bound * (1 - MEETING_SLACK)):
             return Level(value, case, True, self._theorems(), notion=self, nearer=nearer)
         most_known = max(bound, value)
         return Level(most_known, case, False, ("T11",), value, notion=self, nearer=nearer)
@@ -133,18 +137,17 @@ class PositiveMembership(Notion):
 
     def _bound(self, channel: Channel) -> Number | None:
         """What T11 guarantees where the family's sup is not known exactly."""
-        if self.family.tight:
+        space = subset_lattice(channel, "membership privacy").space
+        bounding = self.family.bounding(space.size)
+        if bounding is None:
             return None
-        array, lattice = channel.searchable, subset_lattice(channel, "membership privacy")
-        upper = self.family.upper(array, lattice, self.positive)
-        if upper is None:
-            return None
-        ratio, low, high = upper
-        exact = array.dtype == object
-        if ratio != math.inf:
-            ratio = exact_fraction(ratio) * (1 if exact or ratio == 1 else 1 + SEARCH_SLACK)
-        worst = beliefs.worst_belief(ratio, *beliefs.sides(low, high, self.positive))
-        return exact_or_up(worst.gamma, exact and is_exact(*self.family.parameters))
+        result = worst_case(channel, bounding, self.positive)
+        certificate = Certificate(Fraction(1), True) if result is None else result[1]
+        ratio = certificate.ratio
+        if not certificate.exact and 1 < ratio < math.inf:
+            ratio = exact_fraction(ratio) * (1 + SEARCH_SLACK)
+        worst = beliefs.worst_belief(ratio, *beliefs.sides(*self.family.beliefs, self.positive))
+        return exact_or_up(worst.gamma, certificate.exact and is_exact(*self.family.parameters))
 
     def _theorems(self) -> tuple[str, ...]:
         used = self.family.theorems

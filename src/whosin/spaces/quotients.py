@@ -80,6 +80,10 @@ class Lattice(ABC):
     def additions(self, array: Array) -> Iterator[Addition]:
         """Compare every class with the class that one more entity leads to."""
 
+    def best_additions(self, array: Array) -> Iterator[Addition]:
+        """The same, or for each output only the best and the worst of the classes without it."""
+        return self.additions(array)
+
     @abstractmethod
     def extremes(self, array: Array) -> tuple[Array, Array, Array]:
         """For each base class: largest and smallest likelihood after adding an entity, and which
@@ -364,6 +368,15 @@ class MaximumLattice(Lattice):
         entity = self.order[rank - 1]
         return AdditionCase(entity, self.representative(below), rank, below, output)
 
+    def best_additions(self, array: Array) -> Iterator[Addition]:
+        for extreme, find in ((np.minimum, np.argmin), (np.maximum, np.argmax)):
+            below = extreme.accumulate(array, axis=0)[:-1]
+            yield Addition(array[1:], below, partial(self._best_case, array, find))
+
+    def _best_case(self, array: Array, find: Any, position: tuple[int, ...]) -> AdditionCase:
+        rank, output = position[0] + 1, position[1]
+        return self._case(rank, (int(find(array[:rank, output])), output))
+
     def extremes(self, array: Array) -> tuple[Array, Array, Array]:
         # From a set with maximum a one entity leads to any larger maximum, or (a ≥ 2) to a again.
         largest, smallest = np.full_like(array, -1), np.full_like(array, 2)
@@ -378,10 +391,17 @@ class MaximumLattice(Lattice):
         return [(entity, max(world, rank)) for entity, rank in self.rank.items() if rank != world]
 
     def separations(self, array: Array, positive: bool) -> Iterator[Separation]:
-        for entity in self.order:
-            inside = array[self.members(entity, positive)]
-            outside = array[self.members(entity, not positive)]
-            yield Separation(entity, inside.max(axis=0), outside.min(axis=0))
+        # With the entity of a rank the class is that rank or above, without it any but that rank.
+        most, least = (np.maximum, np.minimum) if positive else (np.minimum, np.maximum)
+        inside = most.accumulate(array[::-1], axis=0)[::-1]
+        above = least.accumulate(array[::-1], axis=0)[::-1]
+        below = least.accumulate(array, axis=0)
+        for rank, entity in enumerate(self.order, start=1):
+            rest = below[rank - 1]
+            if rank + 1 < self.worlds:
+                rest = least(rest, above[rank + 1])
+            sides = (inside[rank], rest) if positive else (rest, inside[rank])
+            yield Separation(entity, *sides)
 
     def members(self, entity: int, with_entity: bool) -> Array:
         classes, rank = np.arange(self.worlds), self.rank[entity]

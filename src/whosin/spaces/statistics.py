@@ -25,6 +25,46 @@ from whosin.validation import check_count, read_list
 Centre = tuple[Fraction, ...]
 
 
+@dataclass(frozen=True)
+class Contributions:
+    """What each entity adds to a statistic that is a sum, under noise that falls off as one shape.
+
+    Attributes:
+        kinds: the entities by what they add, by position.
+        weights: what an entity of each kind adds: all kinds to one number, or
+        apart: each kind to a coordinate of its own.
+        rate: how fast the logarithm of the noise falls with the L1 distance, for searches.
+    """
+
+    space: Subsets
+    kinds: tuple[tuple[int, ...], ...]
+    weights: tuple[Fraction, ...]
+    apart: bool = False
+    rate: float = 1.0
+
+    def distance(self, one: int, other: int) -> Fraction:
+        """How far apart the statistic is on one entity alone and on another, by their kinds."""
+        if not self.apart:
+            return abs(self.weights[one] - self.weights[other])
+        return Fraction(0) if one == other else abs(self.weights[one]) + abs(self.weights[other])
+
+    def total(self, counts: Mapping[int, int]) -> Centre:
+        """The statistic on this many entities of each kind."""
+        if self.apart:
+            return tuple(weight * counts.get(kind, 0) for kind, weight in enumerate(self.weights))
+        parts = (self.weights[kind] * count for kind, count in counts.items())
+        return (sum(parts, Fraction(0)),)
+
+    def corner(self, kind: int, positive: bool) -> Centre:
+        """An output beyond every value of the statistic on the side to which a kind moves it, or on
+        the other: there the noise around any mixture of values tells the kind fully apart."""
+        upwards = (self.weights[kind] > 0) is positive
+        if self.apart:
+            return self.total({kind: len(self.kinds[kind])} if upwards else {})
+        same = (k for k, weight in enumerate(self.weights) if (weight > 0) is upwards)
+        return self.total({k: len(self.kinds[k]) for k in same})
+
+
 class Statistic(ABC):
     """A function of the world, known up to the classes of a lattice."""
 
@@ -35,6 +75,10 @@ class Statistic(ABC):
     @abstractmethod
     def centres(self, space: Subsets) -> list[Centre]:
         """Its value, a vector, on each class of that lattice in order."""
+
+    def contributions(self, space: Subsets) -> Contributions | None:
+        """What entities add to it, where it is a sum of such numbers or vectors."""
+        return None
 
     def weights(self, space: Records) -> list[Centre]:
         """On records: the vector that a row adds to the statistic, for each value of the row."""
@@ -72,10 +116,16 @@ class Count(Statistic):
     def lattice(self, space: Subsets) -> CountLattice:
         if self.of is None:
             return CountLattice(space, (tuple(range(space.size)),))
-        counted = sorted({space.position(entity) for entity in self.of})
+        place = {entity: position for position, entity in enumerate(space.entities)}
+        counted = {place[e] if e in place else space.position(e) for e in self.of}
         return _lattice_by_key(
             space, [entity in counted for entity in range(space.size)], first=True
         )
+
+    def contributions(self, space: Subsets) -> Contributions:
+        kinds = self.lattice(space).kinds
+        ones = self.of is None or len(self.of) > 0
+        return Contributions(space, kinds, (Fraction(ones), Fraction(0))[: len(kinds)])
 
     def centres(self, space: Subsets) -> list[Centre]:
         grid = self.lattice(space)
@@ -99,6 +149,11 @@ class Sum(Statistic):
 
     def lattice(self, space: Subsets) -> CountLattice:
         return _lattice_by_key(space, _entity_numbers(self.values, space))
+
+    def contributions(self, space: Subsets) -> Contributions:
+        numbers = _entity_numbers(self.values, space)
+        kinds = _lattice_by_key(space, numbers).kinds
+        return Contributions(space, kinds, tuple(numbers[kind[0]] for kind in kinds))
 
     def centres(self, space: Subsets) -> list[Centre]:
         numbers, grid = _entity_numbers(self.values, space), self.lattice(space)
@@ -124,6 +179,10 @@ class Histogram(Statistic):
 
     def lattice(self, space: Subsets) -> CountLattice:
         return _lattice_by_key(space, _per_entity(self.cells, space, "cells"))
+
+    def contributions(self, space: Subsets) -> Contributions:
+        kinds = self.lattice(space).kinds
+        return Contributions(space, kinds, (Fraction(1),) * len(kinds), apart=True)
 
     def centres(self, space: Subsets) -> list[Centre]:
         grid = self.lattice(space)
