@@ -6,6 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, flint_rational, probability
 from whosin.priors.base import (
     AsNumber,
+    Factor,
     Prior,
     check_sum,
     convert_array,
@@ -182,6 +184,10 @@ class Blocks(Prior):
             result.append((rows, tuple(masses)))
         return result  # type: ignore[return-value]
 
+    def factors(self, space: Records) -> list[Factor]:
+        self.check_records(space)
+        return list(self.tables())
+
     def on_records(self, space: Records, number: AsNumber) -> Array:
         """With two values: row i is 1 where person i is present."""
         self.check_records(space)
@@ -254,21 +260,32 @@ class Network(Prior):
     def parameters(self) -> tuple[object, ...]:
         return tuple(p for _, table in self.nodes for row in table.values() for p in row)
 
-    def on_records(self, space: Records, number: AsNumber) -> Array:
+    def factors(self, space: Records) -> list[Factor]:
+        """The distribution of each row given its parents, as tables over parents and row."""
         check_count(len(self.nodes), space.rows, "nodes", "entries", "rows")
-        require_table("a table over all records", space.worlds, 1, space.values)
-        out = np.empty(space.worlds, dtype=float if number is float else object)
-        for index, world in enumerate(space):
-            mass = number(1)
-            for row, (parents, _table) in enumerate(self.nodes):
-                key = tuple(world[parent] for parent in parents)
+        result = []
+        for row, (parents, _table) in enumerate(self.nodes):
+            require_table("a table over a row and its parents", space.values ** len(parents), 1)
+            masses: list[Fraction] = []
+            for key in product(range(space.values), repeat=len(parents)):
                 chances = self._exact[row].get(key)
                 if chances is None or len(chances) != space.values:
                     accepted = f"{space.values} probabilities given {key}"
                     raise invalid_value(f"table of row {row}", accepted, chances)
-                mass = mass * number(chances[world[row]])
-            out[index] = mass
-        return out
+                masses.extend(chances)
+            result.append(((*parents, row), tuple(masses)))
+        return result
+
+    def on_records(self, space: Records, number: AsNumber) -> Array:
+        require_table("a table over all records", space.worlds, 1, space.values)
+        shape = (space.values,) * space.rows
+        mass = np.full(shape, number(1), dtype=float if number is float else object)
+        for scope, masses in self.factors(space):
+            order = sorted(range(len(scope)), key=scope.__getitem__)
+            table = convert_array(masses, number).reshape((space.values,) * len(scope))
+            shown = tuple(slice(None) if row in scope else None for row in range(space.rows))
+            mass = mass * table.transpose(order)[shown]
+        return np.ascontiguousarray(mass).reshape(-1)
 
 
 Row = tuple[Fraction, ...]
@@ -352,6 +369,12 @@ class MarkovChain(Prior):
             last = mass.reshape(-1, space.values)
             mass = (last[:, :, None] * self.matrix(step, number)[None]).reshape(-1)
         return mass
+
+    def factors(self, space: Records) -> list[Factor]:
+        self.check_records(space)
+        steps = [self.steps[0 if self.homogeneous else n] for n in range(space.rows - 1)]
+        pairs = [((n, n + 1), tuple(p for row in s for p in row)) for n, s in enumerate(steps)]
+        return [((0,), self.start), *pairs]
 
     def marginals(self, rows: int) -> Array:
         """Pr[x_j = v] for each row, in floats: rows × values."""
