@@ -293,10 +293,7 @@ class NetworkSearch:
     ) -> Message:
         table = np.ones((self.values,) * len(axes))
         for number in tables:
-            scope = self.factors[number][0]
-            order = sorted(range(len(scope)), key=lambda n: axes.index(scope[n]))
-            array = self.tables[number].transpose(order)
-            table = table * array[tuple(slice(None) if r in scope else None for r in axes)]
+            table = table * _align_axes(self.tables[number], self.factors[number][0], axes)
         parts: list[Message] = []
         for value in range(self.values):
             parts.append(self._with_row_known(axes, inputs, table, value))
@@ -660,12 +657,20 @@ class NetworkSearch:
     def complete_known(self, known: dict[int, int], unknown: Iterable[int]) -> dict[int, int]:
         """Possible values for all rows that are neither: the most likely ones given the known."""
         given, skipped = dict(known), set(unknown)
+        for row in range(len(self.neighbours)):
+            if row not in given:
+                self._most_likely(self.component(row), given)
+        return {row: value for row, value in given.items() if row not in skipped}
+
+    def _most_likely(self, rows: set[int], given: dict[int, int]) -> None:
+        """Give the rows of a component that have no value the most likely ones."""
         tables: list[tuple[tuple[int, ...], Array]] = []
-        for (scope, _), table in zip(self.factors, self.tables, strict=True):
+        for number in sorted({n for row in rows for n in self.factors_of[row]}):
+            scope, table = self.factors[number][0], self.tables[number]
             rest = tuple(r for r in scope if r not in given)
             tables.append((rest, table[tuple(given.get(r, slice(None)) for r in scope)]))
         steps: list[tuple[int, tuple[int, ...], Array]] = []
-        left = set(range(len(self.neighbours))) - given.keys()
+        left = rows - given.keys()
         while left:
             around = {r: {o for scope, _ in tables if r in scope for o in scope} for r in left}
             out = min(left, key=lambda r: (len(around[r]), r))
@@ -674,16 +679,19 @@ class NetworkSearch:
             joint = np.ones((self.values,) * len(axes))
             for scope, table in tables:
                 if out in scope:
-                    order = sorted(range(len(scope)), key=lambda n: axes.index(scope[n]))
-                    index = tuple(slice(None) if r in scope else None for r in axes)
-                    joint = joint * table.transpose(order)[index]
+                    joint = joint * _align_axes(table, scope, axes)
             joint = joint / joint.max()
             tables = [each for each in tables if out not in each[0]]
             tables.append((axes[1:], joint.max(axis=0)))
             steps.append((out, axes[1:], joint))
         for out, others, joint in reversed(steps):
             given[out] = int(joint[(slice(None), *(given[r] for r in others))].argmax())
-        return {row: value for row, value in given.items() if row not in skipped}
+
+
+def _align_axes(table: Array, scope: Sequence[int], axes: Sequence[int]) -> Array:
+    """A table over some rows with the axes of more rows, to be broadcast."""
+    order = sorted(range(len(scope)), key=lambda n: axes.index(scope[n]))
+    return table.transpose(order)[tuple(slice(None) if r in scope else None for r in axes)]
 
 
 MAX_SCOPE_ROWS = 10

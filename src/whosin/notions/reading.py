@@ -18,8 +18,8 @@ from whosin.notions.bayesian_privacy import BayesianDifferentialPrivacy
 from whosin.notions.differential_privacy import read_metric
 from whosin.notions.gains import read_gain
 from whosin.notions.membership import PositiveMembership
-from whosin.priors import MarkovChain
-from whosin.priors.table import read_blocks, read_chains, read_prior
+from whosin.priors import Prior
+from whosin.priors.table import DEPENDENCE_KEYS, read_blocks, read_dependence, read_prior
 from whosin.scenario_model import NotionOptions, describe_object, match_fields
 from whosin.spaces import Count, Histogram, Records, Space, Statistic, Subsets, Sum
 from whosin.validation import check_kind
@@ -67,14 +67,14 @@ def plain_words(notion: Notion) -> dict[str, object]:
 
 # What a chain file or a block file asks to be measured (the priors in them: `priors.table`).
 #
-# A chain file adds "query": "sum", "count" or "histogram", and "scale"; "weights" says what each
-# value adds to a sum, and a list of scales stands for several releases, seen together. A block file
-# adds "scale", of Laplace noise on the number of people present.
+# A chain, network or pedigree file adds "query": "sum", "count" or "histogram", and "scale";
+# "weights" says what each value adds to a sum, and a list of scales stands for several releases,
+# seen together. A block file adds "scale", of Laplace noise on the number of people present.
 @dataclass(frozen=True)
 class ChainFile:
-    """Series that follow a Markov chain, and what is asked of them."""
+    """Rows that depend on each other (chains, a network, a pedigree), and what is asked of them."""
 
-    chains: tuple[MarkovChain, ...]
+    priors: tuple[Prior, ...]
     space: Records
     statistic: Statistic
     query: str
@@ -92,7 +92,7 @@ class ChainFile:
 
 def chain_file(data: dict[str, Any], query: str | None = None) -> ChainFile:
     """Read a chain file; `query` overrides what it asks."""
-    chains, space = read_chains(data)
+    priors, space = read_dependence(data)
     asked = query or data.get("query", "sum")
     statistics = {"sum": Sum(data.get("weights")), "count": Count(), "histogram": Histogram()}
     if not isinstance(asked, str) or asked not in statistics:
@@ -101,14 +101,14 @@ def chain_file(data: dict[str, Any], query: str | None = None) -> ChainFile:
         message, value = f"weights have no meaning with {asked}", data["weights"]
         raise InvalidInput(message, field="weights", value=value, hint="leave them out")
     statistics[asked].weights(space)
-    return ChainFile(chains, space, statistics[asked], asked, data.get("scale"))
+    return ChainFile(priors, space, statistics[asked], asked, data.get("scale"))
 
 
 def read_measurement(data: dict[str, Any]) -> tuple[Notion, Mechanism, Space] | None:
     """What a chain or block file asks to be measured; nothing for other files."""
-    if "chain" in data or "chains" in data:
+    if any(key in data for key in DEPENDENCE_KEYS):
         series = chain_file(data)
-        one = series.chains[0] if len(series.chains) == 1 else series.chains
+        one = series.priors[0] if len(series.priors) == 1 else series.priors
         return BayesianDifferentialPrivacy(one), series.mechanism(), series.space
     if "blocks" in data:
         prior, people = read_blocks(data)

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
-from itertools import product
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
@@ -25,7 +25,14 @@ from whosin.priors.base import (
 from whosin.spaces.arrays import require_table
 from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
 from whosin.spaces.worlds import Records, Subsets
-from whosin.validation import check_count, read_list, read_tables, read_whole, shorten_value
+from whosin.validation import (
+    check_count,
+    check_kind,
+    read_list,
+    read_tables,
+    read_whole,
+    shorten_value,
+)
 
 Block = tuple[Sequence[Hashable], Mapping[Any, object]]
 
@@ -73,6 +80,40 @@ class Blocks(Prior):
             read_list(group, "groups", accepted) for group in read_list(groups, "groups", accepted)
         ]
         return cls([(group, {group: p, (): out}) for group in result])
+
+    @classmethod
+    def common_cause(
+        cls, groups: Sequence[Sequence[Hashable]], causes: Sequence[tuple[object, object]]
+    ) -> Blocks:
+        """Members of a group are independent of each other given what they share.
+
+        Args:
+            groups: the members of each household.
+            causes: for each state of what a household shares its probability, and the probability
+                with which a member is then present: `[("0.1", "0.8"), ("0.9", "0.05")]` for an
+                infection in one household in ten.
+        """
+        accepted = "pairs of a state's probability and the probability to be present then"
+        states = []
+        for cause in read_list(causes, "causes", accepted):
+            if len(pair := read_list(cause, "causes", accepted)) != 2:
+                raise invalid_value("causes", accepted, shorten_value(cause))
+            states.append((probability(pair[0], "causes"), probability(pair[1], "causes")))
+        check_sum((share for share, _ in states), "causes", what="the probabilities of the causes")
+        blocks = []
+        for group in read_list(groups, "groups", "lists of the members of each"):
+            members = read_list(group, "groups", "lists of the members of each")
+            require_table("a table over a block", 1 << len(members), 16)
+            table = {
+                present: sum(
+                    share * chance**size * (1 - chance) ** (len(members) - size)
+                    for share, chance in states
+                )
+                for size in range(len(members) + 1)
+                for present in combinations(members, size)
+            }
+            blocks.append((members, table))
+        return cls(blocks)
 
     @cached_property
     def _exact(self) -> list[dict[frozenset[Hashable], Fraction]]:
@@ -256,6 +297,39 @@ class Network(Prior):
             for number, (_parents, table) in enumerate(self.nodes)
         ]
 
+    @classmethod
+    def pedigree(
+        cls, people: Mapping[Hashable, tuple[Hashable, Hashable]], frequency: object
+    ) -> Network:
+        """Copies of an allele (0, 1, 2) in families: founders in Hardy–Weinberg proportions, and a
+        child receives one copy of each parent's two, either with probability ½ (Mendel).
+
+        Args:
+            people: for each person, a row in this order, the father and the mother, or None where
+                the pedigree does not have them; parents come first.
+            frequency: of the allele among founders.
+        """
+        check_kind(people, Mapping, "people", "a mapping from a person to the father and mother")
+        rows = {name: row for row, name in enumerate(people)}
+        parents = {
+            name: read_list(both, f"parents of {name}", "the father and the mother, or None")
+            for name, both in people.items()
+        }
+        _check_pedigree(parents)
+        founder = probability(frequency, "frequency")
+        nodes = []
+        for both in parents.values():
+            known = [rows[each] for each in both if each is not None]
+            # What an unknown parent passes on is a copy from the population.
+            table = {
+                copies: _count_copies(
+                    [Fraction(c, 2) for c in copies] + [founder] * (2 - len(copies))
+                )
+                for copies in product(range(3), repeat=len(known))
+            }
+            nodes.append((tuple(known), table))
+        return cls(nodes)
+
     @property
     def parameters(self) -> tuple[object, ...]:
         return tuple(p for _, table in self.nodes for row in table.values() for p in row)
@@ -286,6 +360,47 @@ class Network(Prior):
             shown = tuple(slice(None) if row in scope else None for row in range(space.rows))
             mass = mass * table.transpose(order)[shown]
         return np.ascontiguousarray(mass).reshape(-1)
+
+
+def _count_copies(chances: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """The distribution of the number of copies, from the chance that either parent passes one."""
+    one, two = chances
+    return ((1 - one) * (1 - two), one * (1 - two) + two * (1 - one), one * two)
+
+
+def _check_pedigree(people: Mapping[Hashable, tuple[Any, ...]]) -> None:
+    """Refuse pedigrees that cannot be."""
+    fathers = {both[0] for both in people.values() if len(both) == 2}
+    for name, both in people.items():
+        field = f"parents of {name}"
+        if len(both) != 2:
+            raise invalid_value(field, "two: the father and the mother, or None", len(both))
+        for parent in both:
+            if parent is not None and parent not in people:
+                raise InvalidInput(f"{parent} is a parent of {name} and not in people", field=field)
+        if both[1] is not None and both[1] in fathers:
+            message = f"{both[1]} is a mother of {name} and a father elsewhere"
+            hint = "write the father first and the mother second"
+            raise InvalidInput(message, field=field, value=both, hint=hint)
+    seen: set[Hashable] = set()
+    for name, both in people.items():
+        late = [each for each in both if each is not None and each not in seen]
+        if late:
+            message = f"{name} comes before {late[0]}, a parent"
+            if name in _ancestors(name, people):
+                message = f"{name} is an ancestor of {name}: the pedigree has a loop"
+            hint = "put parents before their children"
+            raise InvalidInput(message, field=f"parents of {name}", value=both, hint=hint)
+        seen.add(name)
+
+
+def _ancestors(name: Hashable, people: Mapping[Hashable, tuple[Any, ...]]) -> set[Hashable]:
+    found: set[Hashable] = set()
+    edge = {name}
+    while edge:
+        edge = {each for one in edge for each in people[one] if each is not None} - found
+        found |= edge
+    return found
 
 
 Row = tuple[Fraction, ...]
