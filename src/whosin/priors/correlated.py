@@ -1,4 +1,4 @@
-"""Priors with dependence: blocks, Bayesian networks, Markov chains."""
+"""Priors with dependence: blocks, Bayesian networks, pedigrees, Markov chains, Gaussian vectors."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, invalid_value
-from whosin.exact import Array, flint_rational, probability
+from whosin.errors import InvalidInput, Unsupported, invalid_value
+from whosin.exact import Array, flint_rational, probability, rational
 from whosin.priors.base import (
     AsNumber,
     Factor,
@@ -510,3 +510,88 @@ def _flatten(value: Any) -> list[object]:
     if not isinstance(value, tuple):
         return [value]
     return [entry for part in value for entry in _flatten(part)]
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianVector(Prior):
+    """Rows that are jointly normal, for sums with Gaussian noise (`measure_gaussian_leakage`).
+
+    Args:
+        covariance: a symmetric and positive matrix, a row and a column for each row of the data.
+            The mean does not matter.
+    """
+
+    covariance: Sequence[Sequence[object]]
+
+    def __post_init__(self) -> None:
+        matrix = self.matrix
+        if not np.array_equal(matrix, matrix.T):
+            raise InvalidInput("the covariance is not symmetric", field="covariance")
+        values = np.linalg.eigvalsh(matrix)
+        if values[0] <= MIN_EIGENVALUE_RATIO * values[-1]:
+            raise InvalidInput(
+                "the covariance is not positive: some weighted sum of the rows has no variance, or "
+                "a negative one",
+                field="covariance",
+                value=float(values[0]),
+                hint="add a little variance to each row, or leave out rows that others determine",
+            )
+
+    @classmethod
+    def autoregressive(
+        cls, coefficients: Sequence[object], rows: int, innovation: object = 1
+    ) -> GaussianVector:
+        """A stationary series x_t = Σ_k coefficient_k x_(t−k) + noise (AR(p)).
+
+        Args:
+            coefficients: of the last value first.
+            innovation: the variance of the noise of each step.
+        """
+        listed = read_list(coefficients, "coefficients", "a list of numbers")
+        phi = np.array([float(rational(each, "coefficients")) for each in listed])
+        variance, order = float(rational(innovation, "innovation")), len(phi)
+        if variance <= 0:
+            raise invalid_value("innovation", "above 0", innovation)
+        read_whole(rows, "rows", 1)
+        companion = np.eye(order, k=-1)
+        companion[:1] = phi
+        if order and np.abs(np.linalg.eigvals(companion)).max() >= 1 - 1e-9:
+            raise InvalidInput(
+                "the series is not stationary: its coefficients let it grow without end",
+                field="coefficients",
+                value=listed,
+                hint="use smaller coefficients",
+            )
+        # Yule–Walker: γ_k = Σ_j φ_j γ_|k−j|, and the innovation's variance at k = 0.
+        system = np.eye(order + 1)
+        for lag in range(order + 1):
+            for back in range(1, order + 1):
+                system[lag, abs(lag - back)] -= phi[back - 1]
+        gamma = list(np.linalg.solve(system, [variance, *[0.0] * order]))
+        while len(gamma) < rows:
+            gamma.append(float(phi @ gamma[: -order - 1 : -1]) if order else 0.0)
+        return cls([[gamma[abs(a - b)] for b in range(rows)] for a in range(rows)])
+
+    @cached_property
+    def matrix(self) -> Array:
+        """The covariance in floats."""
+        rows = [
+            [float(rational(each, "covariance")) for each in read_list(row, "covariance", "rows")]
+            for row in read_list(self.covariance, "covariance", "a list of rows")
+        ]
+        if not rows or any(len(row) != len(rows) for row in rows):
+            raise invalid_value("covariance", "a square matrix", [len(row) for row in rows][:5])
+        return np.array(rows)
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        return tuple(each for row in self.covariance for each in row)
+
+    def on_records(self, space: Records, number: AsNumber) -> Array:
+        message = "GaussianVector is about real numbers, not about records of finitely many values"
+        hint = "use notions.measure_gaussian_leakage"
+        raise Unsupported(message, field="prior", hint=hint)
+
+
+MIN_EIGENVALUE_RATIO = 1e-10
+"""Covariances that are nearer to 0 in some direction than this count as not positive."""
