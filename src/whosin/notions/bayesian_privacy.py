@@ -345,6 +345,9 @@ def _compare_values(
 MAX_CERTIFIED_CONDITIONS = 3**9
 """Up to so many conditions the table over all sets of known rows is searched, and its winner
 recomputed in rationals or balls; beyond, products of tables are searched by messages in floats."""
+MAX_JOINT_ROWS = 60
+"""Up to so many rows several releases over a chain are measured by messages, which need the sums
+once, not once for each release."""
 MAX_SWEEP_OPERATIONS = 6e9
 """Element operations that a sweep may take."""
 CLOSED_ETA = 1e-11
@@ -534,13 +537,14 @@ class BayesianDifferentialPrivacy(OfPriors):
         return replace(worst, witness=attaining.witness, lower=lower, notion=self)
 
     def _measure(self, prior: Prior, mechanism: object, space: Space | None) -> Level:
-        if isinstance(prior, MarkovChain) and isinstance(space, Records):
+        joint = isinstance(mechanism, Composed) and len(mechanism.parts) > 1
+        several = joint and isinstance(space, Records) and space.rows <= MAX_JOINT_ROWS
+        if isinstance(prior, MarkovChain) and isinstance(space, Records) and not several:
             queries = noisy_sum(mechanism, space)
             if queries is not None:
                 return measure_chain_leakage(prior, space, queries)
         if isinstance(space, Records) and (
-            isinstance(mechanism, Composed)
-            or (space.values + 1) ** space.rows > MAX_CERTIFIED_CONDITIONS
+            joint or (space.values + 1) ** space.rows > MAX_CERTIFIED_CONDITIONS
         ):
             from whosin.notions.network_leakage import measure_network_leakage, noisy_sums
 

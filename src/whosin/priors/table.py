@@ -141,6 +141,8 @@ def _read_list(data: dict[str, Any], key: str) -> list[Any]:
     return check_kind(data.get(key), list, key, "a list")
 
 
+ASKED_KEYS = ("query", "scale", "weights", "releases")
+"""What such a file asks: see `notions.reading`."""
 DEPENDENCE_KEYS = ("chain", "chains", "network", "pedigree")
 """Which of them a file about rows that depend on each other has."""
 
@@ -149,7 +151,7 @@ def read_dependence(data: dict[str, Any]) -> tuple[tuple[Prior, ...], Records]:
     """The priors of a chain, network or pedigree file, and the rows they are about."""
     given = [key for key in DEPENDENCE_KEYS if key in data]
     if len(given) == 1 and given[0] in ("network", "pedigree"):
-        check_keys(data, (given[0], "query", "scale", "weights"), f"{given[0]} file")
+        check_keys(data, (given[0], *ASKED_KEYS), f"{given[0]} file")
         return _read_network(data) if given[0] == "network" else _read_pedigree(data["pedigree"])
     return read_chains(data)
 
@@ -194,7 +196,7 @@ def _read_pedigree(data: object) -> tuple[tuple[Network], Records]:
 
 def read_chains(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]:
     """The chains of a chain file, and the rows they are about."""
-    check_keys(data, ("chain", "chains", "rows", "query", "scale", "weights"), "chain file")
+    check_keys(data, ("chain", "chains", "rows", *ASKED_KEYS), "chain file")
     if ("chain" in data) == ("chains" in data):
         raise InvalidInput(
             "the file has both chain and chains" if "chain" in data else "the file has no chain",
