@@ -224,7 +224,11 @@ def test_false_alarms(entry, truth, only_at):
 
 @pytest.mark.parametrize(
     ("entry", "careless", "runs"),
-    [("two worlds", 16, 45), ("search", 16, 30), ("scores", 8, 150), ("one run", 24, 60)],
+    some(
+        [("search", 16, 30), ("scores", 8, 150), ("two worlds", 16, 45), ("one run", 24, 60)],
+        2,
+        several=True,
+    ),
 )
 def test_audits_that_do_not_pay_are_caught(entry, careless, runs, only_at):
     """The same test fails when bounds are taken at many times the error; of one run, which spends

@@ -76,7 +76,7 @@ def test_climbing_leaves_a_poor_start():
     assert abs(found.with_ - found.without) == 1
 
 
-@cases(6, 1000)
+@cases(3, 1000)
 def test_climbing_raises_no_false_alarm(count):
     response = attacked.response(0.5)
 

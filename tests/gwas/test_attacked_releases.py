@@ -103,7 +103,7 @@ def scored_once(monkeypatch):
     monkeypatch.setattr(release, "score_study", remembered)
 
 
-@pytest.mark.parametrize(("relation", "score", "numbers"), some(ASKED, 3, several=True))
+@pytest.mark.parametrize(("relation", "score", "numbers"), some(ASKED, 2, several=True))
 def test_neighbours_stay_below_the_plan(relation, score, numbers):
     found = attack(relation, score, numbers, 1000, none_of_them=score == "distance")
     assert found.epsilon <= SWAPS.epsilon

@@ -34,7 +34,7 @@ def enumerated(releases: list[tuple[range | list, int]]) -> float:
     prior = records.markov([HALF, HALF], [chain] * 3)
     channel = {}
     grids = [range(len(rows) + 1) for rows, _ in releases]
-    outputs = [()]
+    outputs: list = [()]
     for grid in grids:
         outputs = [(*output, y) for output in outputs for y in grid]
     for world in prior:

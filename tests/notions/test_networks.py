@@ -69,8 +69,10 @@ def random_query(rng: random.Random, n: int, m: int):
     first, second = range(end), range(end - rng.randint(0, 1), n) or range(1)
     windows = [Laplace(statistics.Among("sum", first), scale)]
     windows.append(Laplace(statistics.Among("count", second), 1))
-    added = [[(v * (r in first), int(v > 0) * (r in second)) for v in range(m)] for r in range(n)]
-    return Composed(windows), added, [base, math.exp(-1)]
+    counted: list = [
+        [(v * (r in first), int(v > 0) * (r in second)) for v in range(m)] for r in range(n)
+    ]
+    return Composed(windows), counted, [base, math.exp(-1)]
 
 
 def noisy_rows(n: int, m: int, added: list, bases: list):

@@ -59,7 +59,7 @@ class JointBudget:
     model: Mapping[str, Any]
 
     def __post_init__(self) -> None:
-        check_kind(self.model, Mapping, "model", "a mapping, as a chain file has it")
+        check_kind(self.model, dict, "model", "a mapping, as a chain file has it")
         object.__setattr__(self, "model", encoding.plain_copy(self.model, "model"))
         self.level(())
 
@@ -93,7 +93,7 @@ class JointBudget:
             prior = GaussianVector(given["covariance"])
         else:
             prior = GaussianVector.autoregressive(
-                given.get("autoregressive"), given.get("rows"), given.get("innovation", 1)
+                given.get("autoregressive", ()), given.get("rows", 0), given.get("innovation", 1)
             )
         if not releases:
             return 0.0

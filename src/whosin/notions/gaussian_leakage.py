@@ -128,7 +128,8 @@ class _GaussianSearch:
         self.precision = np.linalg.inv(covariance)
         self.posterior = self.precision + knowledge
         self.lower, self.upper = 0.0, 0.0
-        self.row, self.unknown = 0, ()
+        self.row = 0
+        self.unknown: tuple[int, ...] = ()
 
     def run(self) -> None:
         """Look at the rows, those whose own bound is largest first."""

@@ -135,7 +135,7 @@ class Message:
     weight: Array
     spread: Array
     touches: list[tuple[frozenset[int], ...]]
-    origin: list[tuple[int | None, tuple[int, ...]]]
+    origin: Sequence[tuple[int | None, tuple[int, ...]]]
     slack: Array
 
     @property
@@ -186,7 +186,7 @@ def _merge_equal(message: Message) -> Message:
 
 def _round_bits(array: Array) -> Array:
     mantissa, exponent = np.frexp(array)
-    return np.ldexp(np.rint(np.ldexp(mantissa, MERGE_BITS)), exponent - MERGE_BITS)
+    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, MERGE_BITS)), exponent - MERGE_BITS))
 
 
 def _convolve(one: Array, two: Array, sums: int) -> Array:
@@ -199,8 +199,8 @@ def _convolve(one: Array, two: Array, sums: int) -> Array:
     for cell in np.ndindex(*short):
         factor = one[(..., *cell)]
         if factor.any():
-            at = tuple(slice(c, c + n) for c, n in zip(cell, long, strict=True))
-            result[(..., *at)] += factor[(..., *[None] * sums)] * two
+            at: Any = (..., *(slice(c, c + n) for c, n in zip(cell, long, strict=True)))
+            result[at] += factor[(..., *[None] * sums)] * two
     return result
 
 
@@ -369,8 +369,9 @@ class NetworkSearch:
         result = np.zeros((*spread.shape[: spread.ndim - self.sums], *size))
         lead = (slice(None),) * axis
         for value, adds in enumerate(weights):
-            at = tuple(slice(int(a), int(a) + n) for a, n in zip(adds, shape, strict=True))
-            result[(*lead, value, ..., *at)] = spread[(*lead, value)]
+            places = (slice(int(a), int(a) + n) for a, n in zip(adds, shape, strict=True))
+            at: Any = (*lead, value, ..., *places)
+            result[at] = spread[at[: axis + 1]]
         return result
 
     def _combine(
@@ -685,7 +686,8 @@ class NetworkSearch:
             tables.append((axes[1:], joint.max(axis=0)))
             steps.append((out, axes[1:], joint))
         for out, others, joint in reversed(steps):
-            given[out] = int(joint[(slice(None), *(given[r] for r in others))].argmax())
+            at: Any = (slice(None), *(given[r] for r in others))
+            given[out] = int(joint[at].argmax())
 
 
 def _align_axes(table: Array, scope: Sequence[int], axes: Sequence[int]) -> Array:
@@ -748,7 +750,7 @@ def noise_kernel(rates: tuple[float, ...], size: int) -> Array:
         raise TooLarge
     points = np.array(output_points(len(rates), size, len(set(rates)) == 1))
     apart = np.abs(points[:, :, None] - np.arange(size)[None, None])
-    return np.exp(-(apart * np.array(rates)[None, :, None]).sum(axis=1))
+    return np.asarray(np.exp(-(apart * np.array(rates)[None, :, None]).sum(axis=1)))
 
 
 def measure_network_leakage(factors: Sequence[Factor], space: Records, query: NoisySums) -> Level:

@@ -309,7 +309,7 @@ class Network(Prior):
                 the pedigree does not have them; parents come first.
             frequency: of the allele among founders.
         """
-        check_kind(people, Mapping, "people", "a mapping from a person to the father and mother")
+        check_kind(people, dict, "people", "a mapping from a person to the father and mother")
         rows = {name: row for row, name in enumerate(people)}
         parents = {
             name: read_list(both, f"parents of {name}", "the father and the mother, or None")
@@ -337,7 +337,7 @@ class Network(Prior):
     def factors(self, space: Records) -> list[Factor]:
         """The distribution of each row given its parents, as tables over parents and row."""
         check_count(len(self.nodes), space.rows, "nodes", "entries", "rows")
-        result = []
+        result: list[Factor] = []
         for row, (parents, _table) in enumerate(self.nodes):
             require_table("a table over a row and its parents", space.values ** len(parents), 1)
             masses: list[Fraction] = []
