@@ -47,7 +47,7 @@ class JointBudget:
 
     Args:
         ledger: where the dataset is registered, without a table and for replaced rows:
-            `ledger.register("days", wi.calibrate(wi.Epsilon(1), wi.families.SwapOfTwo()))`.
+            a plan against `SwapOfTwo`.
         dataset: its name.
         model: how rows depend on each other, as a chain, network or pedigree file says it, or
             `{"gaussian": {"covariance": …} or {"autoregressive": […], "rows": …}, "delta": …,

@@ -5,21 +5,35 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
 from functools import cached_property
-from itertools import combinations_with_replacement, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from whosin.errors import Unsupported
 from whosin.exact import Array
-from whosin.mechanisms import Composed, Geometric, Laplace
-from whosin.mechanisms.additive_noise import check_whole
 from whosin.notions.base import Level, Witness
-from whosin.notions.bayesian_privacy import CLOSED_ETA, common_step, decay_rate
+from whosin.notions.bayesian_privacy import CLOSED_ETA
+from whosin.notions.messages import (
+    MAX_FALL,
+    MAX_MESSAGE_ENTRIES,
+    MIN_WEIGHT,
+    Message,
+    NoisySums,
+    OutOfRoom,
+    align_axes,
+    convolve_sums,
+    join_options,
+    mark_options,
+    merge_equal,
+    noise_kernel,
+    output_points,
+    step_diameter,
+)
+from whosin.notions.messages import noisy_sums as noisy_sums
 from whosin.priors.base import Factor
-from whosin.spaces import Records, WorldFunction, read_statistic
+from whosin.spaces import Records
 
 # What is computed.
 #
@@ -45,163 +59,11 @@ from whosin.spaces import Records, WorldFunction, read_statistic
 # largest cross-ratio of the step. The sum over the rows that are cut off is a bound η on what the
 # cut can change.
 
-MAX_MESSAGE_ENTRIES = 3_000_000
-"""Numbers in the options of one message."""
 MAX_CHOICES = 40_000
 """Options of one message."""
-MIN_WEIGHT = 1e-100
-"""Weights of options below it are refused: products of them would leave the floats."""
-MAX_FALL = 400.0
-"""The largest −ln of a density within the range of the sums, the scale of its maximum being 0."""
-MERGE_BITS = 42
-"""Options that agree in so many bits are one."""
 BOUND_SLACK = 1e-11
 """How far a combination must be able to exceed the best so far to be looked at."""
-RADII = (2, 3, 4, 5, 6, 9, 13, 18, 25, 35, 50, 70, 100, 140)
-
-
-@dataclass(frozen=True)
-class NoisySums:
-    """Sums over rows, row by row, and the noise of every release of each.
-
-    Attributes:
-        weights: rows × values × sums, whole steps from the row's least.
-        rates: for each sum, by how much the logarithm of the density falls a step, one a release.
-        step: the steps, and `offset`, what all rows at their least add up to.
-        order: which release of which sum each coordinate of the output is.
-    """
-
-    weights: Array
-    rates: tuple[tuple[float, ...], ...]
-    step: tuple[Fraction, ...]
-    offset: tuple[Fraction, ...]
-    order: tuple[tuple[int, int], ...]
-
-
-def noisy_sums(mechanism: object, space: Records) -> NoisySums | None:
-    """The mechanism as noise on sums over rows; nothing where it is something else. Releases of
-    the same sum share it."""
-    parts = list(mechanism.parts) if isinstance(mechanism, Composed) else [mechanism]
-    columns: dict[tuple[tuple[Fraction, ...], ...], list[float]] = {}
-    placed: list[tuple[tuple[tuple[Fraction, ...], ...], int]] = []
-    for part in parts:
-        if not isinstance(part, Laplace | Geometric):
-            return None
-        statistic = read_statistic(part.statistic)
-        if isinstance(statistic, WorldFunction):
-            return None
-        rows = statistic.row_weights(space)
-        if isinstance(part, Geometric):
-            for weights in rows:
-                check_whole(statistic, weights)
-        for axis in range(len(rows[0][0])):
-            key = tuple(tuple(value[axis] for value in row) for row in rows)
-            rates = columns.setdefault(key, [])
-            placed.append((key, len(rates)))
-            rates.append(float(decay_rate(part)))
-    numbers = {key: number for number, key in enumerate(columns)}
-    result, rates_, steps, offsets = [], [], [], []
-    for key, rates in columns.items():
-        least = [min(row) for row in key]
-        moved = [[value - low for value in row] for row, low in zip(key, least, strict=True)]
-        step = common_step([value for row in moved for value in row])
-        result.append([[int(value / step) for value in row] for row in moved])
-        rates_.append(tuple(rate * float(step) for rate in rates))
-        steps.append(step)
-        offsets.append(sum(least, Fraction(0)))
-    order = tuple((numbers[key], release) for key, release in placed)
-    weights_ = np.moveaxis(np.array(result), 0, -1)
-    return NoisySums(weights_, tuple(rates_), tuple(steps), tuple(offsets), order)
-
-
-class TooLarge(Exception):
-    """A message would have too many options."""
-
-
-@dataclass(eq=False)
-class Message:
-    """What lies behind some rows: one option for each choice of known rows and their values.
-
-    Attributes:
-        weight: D, options × values of each row of the scope.
-        spread: N, the same × sums of the unknown rows.
-        touches: for each option, which rows of the scope each connected part of its unknown rows is
-            next to, as positions in the scope.
-        origin: for each option the value that the eliminated row is known to have (None: unknown)
-            and the option of each message that went in.
-        slack: for each option by how much more could leak, in nats, had nothing been cut off.
-    """
-
-    weight: Array
-    spread: Array
-    touches: list[tuple[frozenset[int], ...]]
-    origin: Sequence[tuple[int | None, tuple[int, ...]]]
-    slack: Array
-
-    @property
-    def rank(self) -> int:
-        return self.weight.ndim - 1
-
-    def take(self, kept: Sequence[int]) -> Message:
-        listed = list(kept)
-        return Message(
-            self.weight[listed],
-            self.spread[listed],
-            [self.touches[n] for n in listed],
-            [self.origin[n] for n in listed],
-            self.slack[listed],
-        )
-
-
-def _merge_equal(message: Message) -> Message:
-    """Scale the options, leave out impossible ones, and keep one of those that are equal."""
-    axes = tuple(range(1, message.weight.ndim))
-    most = message.weight.max(axis=axes) if axes else message.weight
-    message = message.take(np.flatnonzero(most > 0).tolist())
-    count = len(message.touches)
-    if not count:
-        return message
-    weight, spread = message.weight, message.spread
-    top = weight.reshape(count, -1).max(axis=1)
-    weight = weight / top.reshape(-1, *[1] * (weight.ndim - 1))
-    if weight[weight > 0].min() < MIN_WEIGHT:
-        raise Unsupported(
-            "the prior has combinations of values whose probabilities are too far apart for the "
-            "leakage to be computed",
-            field="prior",
-            hint="give them more probability, or none",
-        )
-    top = spread.reshape(count, -1).max(axis=1)
-    spread = spread / top.reshape(-1, *[1] * (spread.ndim - 1))
-    keys: dict[tuple[Any, bytes, bytes], int] = {}
-    rounded = [_round_bits(weight), _round_bits(spread)]
-    slack = message.slack.copy()
-    for number in range(count):
-        key = (message.touches[number], rounded[0][number].tobytes(), rounded[1][number].tobytes())
-        first = keys.setdefault(key, number)
-        slack[first] = max(slack[first], slack[number])
-    scaled = replace(message, weight=weight, spread=spread, slack=slack)
-    return scaled.take(list(keys.values()))
-
-
-def _round_bits(array: Array) -> Array:
-    mantissa, exponent = np.frexp(array)
-    return np.asarray(np.ldexp(np.rint(np.ldexp(mantissa, MERGE_BITS)), exponent - MERGE_BITS))
-
-
-def _convolve(one: Array, two: Array, sums: int) -> Array:
-    """The distribution of the sum of two independent sums, over the last axes; others broadcast."""
-    if math.prod(one.shape[one.ndim - sums :]) > math.prod(two.shape[two.ndim - sums :]):
-        one, two = two, one
-    short, long = one.shape[one.ndim - sums :], two.shape[two.ndim - sums :]
-    lead = np.broadcast_shapes(one.shape[: one.ndim - sums], two.shape[: two.ndim - sums])
-    result = np.zeros((*lead, *(a + b - 1 for a, b in zip(short, long, strict=True))))
-    for cell in np.ndindex(*short):
-        factor = one[(..., *cell)]
-        if factor.any():
-            at: Any = (..., *(slice(c, c + n) for c, n in zip(cell, long, strict=True)))
-            result[at] += factor[(..., *[None] * sums)] * two
-    return result
+CUT_DISTANCES = (2, 3, 4, 5, 6, 9, 13, 18, 25, 35, 50, 70, 100, 140)
 
 
 @dataclass(frozen=True)
@@ -293,16 +155,16 @@ class NetworkSearch:
     ) -> Message:
         table = np.ones((self.values,) * len(axes))
         for number in tables:
-            table = table * _align_axes(self.tables[number], self.factors[number][0], axes)
+            table = table * align_axes(self.tables[number], self.factors[number][0], axes)
         parts: list[Message] = []
         for value in range(self.values):
             parts.append(self._with_row_known(axes, inputs, table, value))
         if not cut:
             parts.append(self._with_row_unknown(row, axes, inputs, table))
-        joined = _join_options(parts, self.sums)
+        joined = join_options(parts, self.sums)
         if cut:
             joined.slack = np.full(len(joined.touches), step_diameter(table))
-        return _merge_equal(joined)
+        return merge_equal(joined)
 
     def _with_row_known(
         self, axes: tuple[int, ...], inputs: Sequence[_Use], table: Array, value: int
@@ -326,7 +188,7 @@ class NetworkSearch:
                 moved = [frozenset(n - (n > position) for n in t if n != position) for t in each]
                 touches.append(tuple(moved))
             sliced = replace(
-                _mark_options(message),
+                mark_options(message),
                 weight=message.weight[index],
                 spread=message.spread[index],
                 touches=touches,
@@ -334,7 +196,7 @@ class NetworkSearch:
             )
             # Unknown rows that only this row connected with row i are cut off.
             sliced = sliced.take([n for n, each in enumerate(touches) if all(each)])
-            total = self._combine(total, _merge_equal(sliced), left, rest)
+            total = self._combine(total, merge_equal(sliced), left, rest)
         return replace(total, origin=[(value, origin) for _, origin in total.origin])
 
     def _with_row_unknown(
@@ -342,7 +204,7 @@ class NetworkSearch:
     ) -> Message:
         total = self._start(table)
         for use in inputs:
-            marked = _mark_options(self.messages[use.number])
+            marked = mark_options(self.messages[use.number])
             total = self._combine(total, marked, use.scope, axes)
         moved = self._shift(total.spread, row, 1).sum(axis=1)
         touches = []
@@ -390,7 +252,7 @@ class NetworkSearch:
             pairs > MAX_CHOICES * 4
             or pairs * self.values ** len(axes) * cells > MAX_MESSAGE_ENTRIES
         ):
-            raise TooLarge
+            raise OutOfRoom
         order = sorted(range(len(scope)), key=lambda n: axes.index(scope[n]))
         shown = tuple(slice(None) if row in scope else None for row in axes)
         weight = other.weight.transpose(0, *(n + 1 for n in order))[(slice(None), *shown)]
@@ -398,12 +260,12 @@ class NetworkSearch:
         spread = other.spread.transpose(0, *(n + 1 for n in order), *grid_axes)
         spread = spread[(slice(None), *shown)]
         both = total.weight[:, None] * weight[None]
-        joint = _convolve(total.spread[:, None], spread[None], self.sums)
+        joint = convolve_sums(total.spread[:, None], spread[None], self.sums)
         names = {n: axes.index(row) for n, row in enumerate(scope)}
         moved = [tuple(frozenset(names[n] for n in t) for t in each) for each in other.touches]
         touches = [(*one, *two) for one in total.touches for two in moved]
         origin = [(None, (*one, *two)) for _, one in total.origin for _, two in other.origin]
-        return _merge_equal(
+        return merge_equal(
             Message(
                 both.reshape(pairs, *both.shape[2:]),
                 joint.reshape(pairs, *joint.shape[2:]),
@@ -419,7 +281,7 @@ class NetworkSearch:
         """Look at all cases about one row, up to a distance from it."""
         region, cut = self._region(row, radius)
         if self._fall(region) > MAX_FALL:
-            raise TooLarge
+            raise OutOfRoom
         active = {each: self.neighbours[each] & region for each in region}
         used: set[int] = {
             number
@@ -433,7 +295,7 @@ class NetworkSearch:
             around = active.pop(out)
             scope = tuple(sorted(around))
             if len(scope) > MAX_SCOPE_ROWS:
-                raise TooLarge
+                raise OutOfRoom
             for each in around:
                 active[each] = (active[each] | around) - {each, out}
             own = [number for number in self.factors_of[out] if number not in used]
@@ -459,11 +321,11 @@ class NetworkSearch:
         """Look at one row with as much around it as there is room for."""
         before = replace(self.best)
         results = []
-        for radius in RADII:
+        for radius in CUT_DISTANCES:
             self.best = replace(before, upper=before.value)
             try:
                 self.search_row(row, radius)
-            except TooLarge:
+            except OutOfRoom:
                 break
             results.append(self.best)
             if self.best.upper - self.best.value <= CLOSED_ETA:
@@ -497,7 +359,7 @@ class NetworkSearch:
         """Combine the options of all branches that could exceed the worst case so far."""
         own = self._start(prior / prior.max())
         own = replace(own, spread=self._shift(own.spread, row, 1))
-        branches = [_mark_options(self.messages[use.number]) for use in uses]
+        branches = [mark_options(self.messages[use.number]) for use in uses]
         order = sorted(range(len(uses)), key=lambda n: len(branches[n].touches))
         uses, branches = [uses[n] for n in order], [branches[n] for n in order]
         bounds = [self._leakages(each) for each in (own, *branches)]
@@ -542,7 +404,7 @@ class NetworkSearch:
         )
         block = max(1, 1_000_000 // cells)
         if len(order) * cells > 40 * MAX_MESSAGE_ENTRIES:
-            raise TooLarge
+            raise OutOfRoom
         parts, leaks = [], []
         for start in range(0, len(order), block):
             some = order[start : start + block]
@@ -556,12 +418,12 @@ class NetworkSearch:
             leaks.append(value[kept])
         if not parts:
             return total.take([]), leak[:0]
-        return _join_options(parts, self.sums), np.concatenate(leaks)
+        return join_options(parts, self.sums), np.concatenate(leaks)
 
     def _pair_options(self, one: Message, two: Message, first: Any, second: Any) -> Message:
         """Options first[n] of one message with second[n] of another, both about the same row."""
         weight = one.weight[first] * two.weight[second]
-        spread = _convolve(one.spread[first], two.spread[second], self.sums)
+        spread = convolve_sums(one.spread[first], two.spread[second], self.sums)
         origin = [
             (None, (*one.origin[a][1], *two.origin[b][1]))
             for a, b in zip(first, second, strict=True)
@@ -680,7 +542,7 @@ class NetworkSearch:
             joint = np.ones((self.values,) * len(axes))
             for scope, table in tables:
                 if out in scope:
-                    joint = joint * _align_axes(table, scope, axes)
+                    joint = joint * align_axes(table, scope, axes)
             joint = joint / joint.max()
             tables = [each for each in tables if out not in each[0]]
             tables.append((axes[1:], joint.max(axis=0)))
@@ -690,67 +552,14 @@ class NetworkSearch:
             given[out] = int(joint[at].argmax())
 
 
-def _align_axes(table: Array, scope: Sequence[int], axes: Sequence[int]) -> Array:
-    """A table over some rows with the axes of more rows, to be broadcast."""
-    order = sorted(range(len(scope)), key=lambda n: axes.index(scope[n]))
-    return table.transpose(order)[tuple(slice(None) if r in scope else None for r in axes)]
-
-
 MAX_SCOPE_ROWS = 10
 """Rows of a message's scope: tables over one more are formed."""
-
-
-def step_diameter(table: Array) -> float:
-    """The logarithm of the largest cross-ratio of a table over two rows (Birkhoff's Δ)."""
-    logs = np.log(table[(table > 0).all(axis=1)])
-    cross = logs[:, None, :, None] + logs[None, :, None, :]
-    return float((cross - cross.transpose(0, 1, 3, 2)).max())
 
 
 def _use_rows(use: _Use) -> Iterator[int]:
     yield use.row
     for each in use.inputs:
         yield from _use_rows(each)
-
-
-def _mark_options(message: Message) -> Message:
-    origin = [(None, (n,)) for n in range(len(message.touches))]
-    return replace(message, origin=list(origin))
-
-
-def _join_options(parts: Sequence[Message], sums: int) -> Message:
-    """The options of several messages with one scope; shorter ranges of sums are filled with 0."""
-    lead = parts[0].spread.ndim - sums
-    size = [max(part.spread.shape[lead + n] for part in parts) for n in range(sums)]
-    spreads = []
-    for part in parts:
-        more = [(0, 0)] * lead + [(0, n - part.spread.shape[lead + k]) for k, n in enumerate(size)]
-        spreads.append(np.pad(part.spread, more))
-    return Message(
-        np.concatenate([part.weight for part in parts]),
-        np.concatenate(spreads),
-        [touch for part in parts for touch in part.touches],
-        [origin for part in parts for origin in part.origin],
-        np.concatenate([part.slack for part in parts]),
-    )
-
-
-def output_points(releases: int, size: int, alike: bool) -> list[tuple[int, ...]]:
-    """The deciding outputs of the releases of one sum (F10), in one order where they are alike."""
-    if releases * math.log(size) > math.log(MAX_MESSAGE_ENTRIES):
-        raise TooLarge
-    if alike:
-        return list(combinations_with_replacement(range(size), releases))
-    return list(product(range(size), repeat=releases))
-
-
-def noise_kernel(rates: tuple[float, ...], size: int) -> Array:
-    """The density of the releases at each deciding output, by the sum: outputs × sums."""
-    if sum(rates) * (size - 1) > MAX_FALL:
-        raise TooLarge
-    points = np.array(output_points(len(rates), size, len(set(rates)) == 1))
-    apart = np.abs(points[:, :, None] - np.arange(size)[None, None])
-    return np.asarray(np.exp(-(apart * np.array(rates)[None, :, None]).sum(axis=1)))
 
 
 def measure_network_leakage(factors: Sequence[Factor], space: Records, query: NoisySums) -> Level:
@@ -775,7 +584,7 @@ def _search_within_reach(search: NetworkSearch, row: int) -> None:
             search.search_widest(row)
         else:
             search.search_row(row, None)
-    except TooLarge:
+    except OutOfRoom:
         if not search.cuttable:
             raise _refuse_size(search, row) from None
         search.cut_rows |= search.component(row)
