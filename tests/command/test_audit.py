@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 import whosin as wi
+from whosin.app.cli.main import main
 from whosin.audit import Event, EventCount
 from whosin.audit.distinguishers import ByValue
 from whosin.report.audit import describe_audit
@@ -328,23 +327,15 @@ def test_a_gate_never_passes_by_accident(run):
     assert code == 1 and "raised ValueError" in out
 
 
-def test_what_the_function_prints_is_not_the_result(tmp_path):
+def test_what_the_function_prints_is_not_the_result(tmp_path, monkeypatch, capfd):
     """By Python, and below it: standard output holds one JSON object."""
+    monkeypatch.chdir(tmp_path)
     (tmp_path / "attacked_here.py").write_text(MINE, encoding="utf-8")
-    code = "import sys; from whosin.app.cli.main import run; run()"
-    line = [
-        sys.executable,
-        "-c",
-        code,
-        "audit",
-        "function",
-        "attacked_here:talking",
-        *WORLDS.split(),
-    ]
-    done = subprocess.run([*line, "--json"], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0 and json.loads(done.stdout)["epsilon"] > 1
+    assert main(f"audit function attacked_here:talking {WORLDS} --json".split()) == 0
+    out, err = capfd.readouterr()
+    assert json.loads(out)["epsilon"] > 1
     for words in ("from below", "drawing", TALK):
-        assert words in done.stderr
+        assert words in err
 
 
 @pytest.mark.parametrize("first", ["with", "without"])

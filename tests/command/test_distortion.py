@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 
@@ -26,6 +27,48 @@ def test_json_both_ways(run, notion):
     assert back["epsilon"] == pytest.approx(1.2, abs=1e-6)
     assert back["lower"] - 1e-9 <= back["epsilon"] <= back["upper"] + 1e-8
     assert back["mutual_information"] == pytest.approx(found["mutual_information"], abs=1e-5)
+
+
+def test_sets_of_priors_from_files(run, tmp_path):
+    """The least favourable prior comes back; an empty box is refused in a sentence."""
+    box = {"kind": "box", "low": ["0.4", "0.2"], "high": ["0.8", "0.6"]}
+    steps = [[["9/10", "1/10"], ["1/10", "9/10"]], [["3/5", "2/5"], ["2/5", "3/5"]]]
+    chain = {"kind": "markov-chain", "initial": ["1/2", "1/2"]}
+    chains = {"kind": "hull", "points": [chain | {"transition": each} for each in steps]}
+    empty = box | {"low": ["0.6", "0.5"]}
+    channel = {"space": {"kind": "records", "rows": 2, "values": 2}, "outputs": ["same", "other"]}
+    channel |= {"probabilities": [[1, 0], [0, 1], [0, 1], [1, 0]]}
+    files = {"box": box, "chains": chains, "empty": empty, "channel": channel}
+    for name, data in files.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(data), encoding="utf-8")
+    line = f"distortion --rows 2 --prior-file {tmp_path}/"
+    found = answer(run(line + "box.json --epsilon 1 --json"))
+    (first, second), _ = found["prior"]
+    assert 0.4 <= first <= 0.8 and first + second == pytest.approx(1)
+    alone = answer(run(f"distortion --rows 2 --prior {first},{second} --epsilon 1 --json"))
+    assert alone["distortion"] == pytest.approx(found["distortion"], abs=1e-9)
+    assert answer(run(line + "box.json --epsilon inf --json"))["distortion"] == 0
+    code, out, err = run(line + "chains.json --epsilon 1")
+    assert (code, err) == (0, "") and "least favourable prior" in out and "by table" in out
+    code, _, err = run(line + "empty.json --epsilon 1")
+    assert code == 2 and "no distribution" in err and err.count("\n") == 1
+    notion = "--notion mutual-information --prior-file"
+    level = answer(run(f"verify {tmp_path}/channel.json {notion} {tmp_path}/box.json --json"))
+    assert level["value"] == pytest.approx(math.log(2), abs=1e-8)
+    assert min(abs(row[0] - 0.5) for row in level["least_favourable"]) < 1e-3
+
+
+def test_other_costs_by_their_spelling(run):
+    line = "distortion --rows 3 --values 3 --epsilon 1 --json --cost"
+    absolute = answer(run(f"{line} absolute"))["distortion"]
+    assert absolute == answer(run(f"{line} 0,1,2;1,0,1;2,1,0"))["distortion"]
+    missing = answer(run(f"{line} hamming+missing=0.3"))
+    assert (
+        missing["distortion"] == answer(run(f"{line} 0,1,1,0.3;1,0,1,0.3;1,1,0,0.3"))["distortion"]
+    )
+    assert answer(run("distortion --rows 3 --epsilon 1 --json --cost total"))["gap"] < 1e-9
+    code, _, err = run("distortion --rows 3 --epsilon 1 --cost squared")
+    assert code == 2 and "--cost" in err
 
 
 def test_no_distortion_is_no_privacy(run):

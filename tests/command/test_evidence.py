@@ -146,3 +146,51 @@ def test_the_report_for_the_officer(run, scenario, tmp_path):
     query = "SELECT COUNT(*) FROM hospital"
     code, _, err = run("sql", scenario, query, "--for", "officer")
     assert code == 2 and "--report" in err
+
+
+def test_a_pack_can_be_signed_and_says_what_it_leaves_open(run, scenario, tmp_path):
+    """It has the digest of the answers, what is not promised, fields to sign, and what D_B is."""
+    digest = json.loads(run("release", scenario, "--json")[1])["digest"]
+    assert run("evidence", scenario, "--save", tmp_path / "pack")[0] == 0
+    data = json.loads((tmp_path / "pack" / "evidence.json").read_text())
+    assert [each["digest"] for each in data["releases"]] == [digest]
+    assert len(data["not_promised"]) >= 3 and "69.3%" in data["why_inference_differs"]
+    page = (tmp_path / "pack" / "evidence.html").read_text()
+    for named in ("What is not promised", "Signatures", digest, "Li et al. 2013", "so 2ε"):
+        assert named in page
+    out = run("ledger", "answers", tmp_path / "ledger.db")[1]
+    assert digest in out
+
+
+def test_equal_limits_of_recipient_and_public_say_why(run, scenario):
+    def words() -> dict[str, str]:
+        data = json.loads(run("evidence", scenario, "--json")[1])
+        return {each["actor"]: each["words"] for each in data["actors"]}
+
+    assert "all of the budget" in words()["public"]
+    scenario.write_text(scenario.read_text() + '\n[budget]\nshare = "1/2"\n')
+    assert "all of the budget" not in words()["public"]
+
+
+def test_a_report_to_sign_says_before_it_is_paid_what_is_missing(run, tmp_path):
+    """The keys, and lines that can be pasted as they stand."""
+    path = write_scenario(tmp_path, controller="The board")
+    asked = ("release", path, "--report", tmp_path / "r.html", "--for", "officer")
+    code = main([str(each) for each in ("release", path, "--dry-run")])
+    err = run(*asked)[2]
+    assert code == 0 and "does not say population, period, decided_by, reasons" in err
+    assert err.count('= "…"') == 4 and "[about] controller" not in err
+
+
+def test_the_lines_to_paste_are_a_section(tmp_path):
+    import tomllib
+
+    from whosin.scenario_model import ABOUT_UNSAID, AboutSection
+
+    lines = evidence.about_lines(ABOUT_UNSAID, evidence.PACK_KEYS)
+    about = AboutSection.read(tomllib.loads("\n".join(lines))["about"], "about")
+    assert evidence.list_unsaid(about) == []
+    begun = AboutSection.read({"controller": "x"}, "about")
+    missing = evidence.list_unsaid(begun)
+    assert "controller" not in missing
+    assert evidence.about_lines(begun, missing)[0].startswith("contact = ")

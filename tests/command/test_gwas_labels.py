@@ -229,3 +229,25 @@ def test_wrong_calls_spend_nothing(inside, refused_at):
         write_fam(inside, broken)
         assert refused_at(f"{DRAW} --save a.txt") == "study.fam"
     assert not list(inside.glob("*.ledger*")) and not (inside / "a.txt").exists()
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "gwas release study --top 1 --gamma 2 --prior 0.5 --relation label-swap --request one",
+        f"{DRAW} --save drawn.txt",
+    ],
+)
+def test_a_person_at_a_terminal_is_asked_before_a_study_pays(run, inside, monkeypatch, line):
+    """With what it spends for good; a no leaves nothing behind, and what is paid is not asked."""
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    for said, code in ((False, 1), (True, 0)):
+        monkeypatch.setattr("typer.confirm", lambda *_, said=said, **__: said)
+        assert not (inside / "study.ledger").exists()
+        got, out, err = run(line)
+        assert got == code and "will spend ε = 1.09861 of ε = 1.09861" in err
+        assert bool(out) is said and ("nothing was spent" in err) is not said
+    (inside / "drawn.txt").unlink(missing_ok=True)
+    (inside / "drawn.labels.json").unlink(missing_ok=True)
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: pytest.fail("it was paid for"))
+    assert run(line)[0] == 0

@@ -200,3 +200,16 @@ def test_a_server_that_is_not_there(run):
 def test_a_budget_set_twice(run, made):
     code, out, err = run("ledger create books.db hospital --epsilon 1")
     assert (code, out) == (1, "") and "once and for all" in err
+
+
+def test_answers_of_the_only_dataset_need_no_name(run, tmp_path):
+    """It was a usage error; of several datasets it names all."""
+    from whosin.app.example_data import write_hospital
+
+    path = write_hospital(tmp_path, patients=60)
+    assert run(f"release {path.name} --yes --no-preflight")[0] == 0
+    code, out, _ = run("ledger answers ledger.db --json")
+    assert code == 0 and json.loads(out)["dataset"] in run("ledger show ledger.db")[1]
+    assert run("ledger create ledger.db further --posterior 0.6 --prior 0.5")[0] == 0
+    code, out, err = run("ledger answers ledger.db")
+    assert (code, out) == (2, "") and "'further'" in err and "say which" in err

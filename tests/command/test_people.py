@@ -34,12 +34,14 @@ MONTHS = {
 
 @pytest.fixture
 def release(run, tmp_path):
-    """Release a month; its code, its answer or None, and what was said."""
+    """Release a month, without a look at its rows unless asked; its code, its answer or None, and
+    what was said."""
     for name, rows in MONTHS.items():
         (tmp_path / f"{name}.csv").write_text("\n".join(["person,ward", *rows.split()]) + "\n")
         (tmp_path / f"{name}.toml").write_text(SCENARIO.format(name=name))
 
-    def call(name: str, *options: str) -> tuple[int, dict | None, str]:
+    def call(name: str, *options: str, look: bool = False) -> tuple[int, dict | None, str]:
+        options += () if look else ("--no-preflight",)
         code, out, err = run("release", tmp_path / f"{name}.toml", "--json", *options)
         return code, json.loads(out) if out else None, err
 
@@ -71,7 +73,7 @@ def test_an_interrupted_release_goes_on_when_it_is_asked_again(release, monkeypa
 
     with monkeypatch.context() as patched:
         patched.setattr(DuckDB, "run", failing)
-        code, _, err = release("january", "--no-preflight")
+        code, _, err = release("january")
     assert code == 3 and "the debit stands" in err
     code, _, err = release("january")
     assert code == 1 and "suspended" in err  # until its curator has looked
@@ -132,10 +134,12 @@ def test_a_request_with_a_new_name_is_looked_at_too(release, tmp_path):
     """Naming a request once skipped the look at the rows."""
     path = tmp_path / "january.toml"
     path.write_text(path.read_text().replace('"x"', '"X"'))
-    code, out, err = release("january", "--request", "monday")
+    code, out, err = release("january", "--request", "monday", look=True)
     assert (code, out) == (1, None) and "before anything was spent" in err
-    assert release("january", "--request", "monday", "--no-preflight")[0] == 0
-    assert release("january", "--request", "monday")[0] == 0  # paid before: not looked at again
+    assert release("january", "--request", "monday")[0] == 0
+    assert (
+        release("january", "--request", "monday", look=True)[0] == 0
+    )  # paid before: not looked at again
 
 
 def test_a_copy_of_an_earlier_month_is_known_after_the_dataset_went_on(release):
@@ -213,9 +217,20 @@ def test_what_two_datasets_about_the_same_people_allow_together(release, run, tm
 def test_another_month_is_looked_at_before_it_pays(release, tmp_path):
     assert release("january")[0] == 0
     (tmp_path / "february.csv").write_text("person,ward\na,X\nb,Y\n")
-    code, answer, err = release("february", "--continues", "january")
+    code, answer, err = release("february", "--continues", "january", look=True)
     assert (code, answer) == (1, None) and "no row has the declared" in err
     assert release("january")[1]["budget_state"]["debits"] == 1
+
+
+def test_a_month_that_is_refused_leaves_no_trace(release, run, tmp_path):
+    """--continues on an empty budget used to record the month, and then refused it."""
+    for path in tmp_path.glob("*.toml"):
+        path.write_text(path.read_text().replace('"1/4"', "1"))
+    assert release("january")[0] == 0
+    kept = run("ledger", "export", tmp_path / "ledger.db", "--json")[1]
+    code, _, err = release("february", "--continues", "january")
+    assert code == 1 and "0 left" in err
+    assert run("ledger", "export", tmp_path / "ledger.db", "--json")[1] == kept
 
 
 def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path):
@@ -224,7 +239,7 @@ def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path)
     path = tmp_path / "january.toml"
     text = path.read_text().replace("[budget]", 'days = "0..100"\n[budget]')
     path.write_text(text + '[[queries]]\nkind = "sum"\ncolumn = "days"\nby = "ward"\n')
-    code, answer, err = release("january")
+    code, answer, err = release("january", look=True)
     assert code == 0 and answer["budget_state"]["debits"] == 2
     said = [line.partition("warning: ")[2] for line in err.splitlines()]
     lost, days, *bounds = (line for line in said if line)
@@ -240,7 +255,7 @@ def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path)
     kept = run("ledger", "export", tmp_path / "ledger.db", "--json")[1] + json.dumps(answer)
     assert "privacy units" not in kept and "no number" not in kept
     path.write_text(path.read_text().replace("0..100", "0..100000"))
-    code, _, err = release("january", "--amend")
+    code, _, err = release("january", "--amend", look=True)
     assert code == 0 and "of the declared range" in err
 
 

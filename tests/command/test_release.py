@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -269,3 +270,35 @@ def test_paths_are_relative_to_the_scenario(hospital, monkeypatch, tmp_path_fact
     assert loaded.table.source == str(hospital.parent / "hospital.parquet")
     assert loaded.ledger == str(hospital.parent / "ledger.db")
     assert list(Path().iterdir()) == []
+
+
+def test_means_of_small_groups_are_said_before_they_are_paid(run, tmp_path, monkeypatch):
+    """Nobody said how many people there are: the curator's look does, and the person may say no."""
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    (tmp_path / "t.toml").write_text(
+        """
+        [target]
+        posterior = 0.6
+        [adversary]
+        prior = "0.05..0.5"
+        [table]
+        source = "t.csv"
+        privacy_unit = "who"
+        [domains]
+        age = { lower = 0, upper = 100 }
+        [[queries]]
+        kind = "mean"
+        column = "age"
+        """,
+        encoding="utf-8",
+    )
+    monkeypatch.setattr("typer.confirm", lambda *_, **__: False)
+    for people, small in ((4, True), (400, False)):
+        rows = "".join(f"p{n},{n % 100}\n" for n in range(people))
+        (tmp_path / "t.csv").write_text(f"who,age\n{rows}", encoding="utf-8")
+        code, out, err = run("release", tmp_path / "t.toml")
+        assert (code, out) == (1, "") and "nothing was spent" in err
+        assert ("the whole declared range" in err) is small
+        assert not (tmp_path / "ledger.db").exists()
+    out = " ".join(run("release", tmp_path / "t.toml", "--dry-run")[1].split())
+    assert re.search(r"Below [0-9]+ rows it says nothing", out)

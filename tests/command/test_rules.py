@@ -6,6 +6,8 @@ import json
 
 import pytest
 
+from whosin import rules
+
 
 def test_verify_says_a_bracket_at_a_delta(run):
     """`--delta` turns γ into a bracket: it holds above, is refuted below and undecided between."""
@@ -57,7 +59,21 @@ def test_wrong_calls_say_which_option(refused_at, options, place):
     assert found == place or not place
 
 
-def test_plan_finds_the_smallest_threshold(run):
+@pytest.fixture
+def one_search(monkeypatch):
+    """A plan is searched for once, however a test has it printed."""
+    search, found = rules.plan_rule, {}
+
+    def plan(*given):
+        if repr(given) not in found:
+            found[repr(given)] = search(*given)
+        return found[repr(given)]
+
+    monkeypatch.setattr(rules, "plan_rule", plan)
+    return found
+
+
+def test_plan_finds_the_smallest_threshold(run, one_search):
     call = "rules plan --rule suppress --posterior 0.6 --prior 0.3..0.5 --known 2 --delta 0.1 "
     call += "--people 20"
     code, out, _ = run(call + " --json")
@@ -71,6 +87,7 @@ def test_plan_finds_the_smallest_threshold(run):
     assert "It is for someone who knows at most 2 people" in words
     assert "20 people or any larger number" in words
     assert "It does not hold for someone who may know everyone else" in words
+    assert len(one_search) == 1
 
 
 def test_a_population_that_does_not_exist_is_said_at_once(run):
@@ -84,14 +101,14 @@ def test_a_population_that_does_not_exist_is_said_at_once(run):
     assert code == 0 and "No population keeps this promise" in words
 
 
-def test_plan_is_worded_for_an_attribute(run):
+def test_plan_is_worded_for_an_attribute(run, one_search):
     """Everyone is known to be in, and the secret is a value: the same numbers, in other words."""
     call = "rules plan --rule population --posterior 0.6 --prior 0.1..0.5 --known 2 --delta 0.1"
     call += " --people 30"
     membership, attribute = (json.loads(run(f"{call} --json --secret {each}")[1])
                              for each in ("membership", "attribute"))  # fmt: skip
     assert (membership.pop("secret"), attribute.pop("secret")) == ("membership", "attribute")
-    assert membership == attribute
+    assert membership == attribute and len(one_search) == 1
     words = {each: run(f"{call} --secret {each}")[1] for each in ("membership", "attribute")}
     assert "has the value" in words["attribute"] and "has the value" not in words["membership"]
 

@@ -157,7 +157,14 @@ def at_most(seconds: int) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-@pytest.mark.parametrize("way", WAYS)
+ONE_WRITER = ("chart as HTML", "chart as PNG")
+"""Written by what writes a chart as SVG."""
+
+
+@pytest.mark.parametrize(
+    "way",
+    [pytest.param(way, marks=[pytest.mark.soak] * (way in ONE_WRITER)) for way in WAYS],
+)
 def test_what_is_no_plain_file_is_refused(place: Path, tmp_path: Path, run: Run, way: str) -> None:
     name, private, write = WAYS[way]
     for obstacle in OBSTACLES:

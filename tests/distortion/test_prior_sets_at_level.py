@@ -111,8 +111,6 @@ def test_what_no_mechanism_reaches_is_refused():
 
 def test_other_questions_are_refused_in_a_sentence():
     made = Hull([("0.7", "0.3"), ("0.5", "0.5")])
-    with refused("notion", "dp", kind=Unsupported):
-        best(wi.Records(2, 2), made, distortion="0.5")
     with refused("notion", "mutual-information", kind=Unsupported):
         best(wi.Records(2, 2), made, epsilon=1, notion="mutual-information")
     with refused("values", 30, kind=Unsupported):

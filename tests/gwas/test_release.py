@@ -131,6 +131,11 @@ def test_a_budget_is_for_one_study(strong, ledger, tmp_path):
         publish_study(strong, small, asked, ledger, "study")
     again = publish_study(strong, small, asked, ledger, "study", request="first")
     assert again.request == "first" and ledger.budget_state("study:label-swap").debits == 2
+    before = ledger.history("study:label-swap")
+    large = wi.calibrate(wi.Epsilon(9), wi.families.FixedSize())
+    with pytest.raises(BudgetRefused, match="left"):  # what is refused is not recorded
+        publish_study(strong, large, asked, ledger, "study", amend=True)
+    assert ledger.history("study:label-swap") == before
     wi.ledger.verify(ledger, "study:label-swap")
 
 

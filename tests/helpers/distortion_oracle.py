@@ -75,3 +75,56 @@ def robust_program(
     goal = np.append(np.zeros(size**2), 1.0)
     found = linprog(goal, csr_matrix(upper), np.zeros(len(upper)), csr_matrix(sums), np.ones(size))
     return found.fun if found.status == 0 else None
+
+
+def table_program(rows: int, values: int, priors: Any, level: Any, cost: Any) -> float | None:
+    """The least distortion under the worst of these priors of whole tables, from the definition.
+
+    Args:
+        priors: for each the probability of every table.
+        level: (ε, whether identifiability under every prior is meant).
+        cost: tables × answers.
+    """
+    worlds = list(product(range(values), repeat=rows))
+    price = np.asarray(cost, dtype=float)
+    size, outputs = price.shape
+    epsilon, identifiable = level
+    masses = [np.array(prior, dtype=float) for prior in priors]
+    lines = []
+    for weight in masses if identifiable else [np.ones(size)]:
+        for i, j in permutations(range(size), 2):
+            if sum(a != b for a, b in zip(worlds[i], worlds[j], strict=True)) == 1:
+                line = np.zeros(size)
+                line[i], line[j] = weight[i], -math.exp(epsilon) * weight[j]
+                if line.any():
+                    lines.append(line / np.abs(line).max())
+    ratios = np.kron(np.array(lines), np.eye(outputs))
+    bounds = np.array([(mass[:, None] * price).ravel() for mass in masses])
+    upper = np.block([[ratios, np.zeros((len(ratios), 1))], [bounds, -np.ones((len(bounds), 1))]])
+    sums = np.hstack([np.kron(np.eye(size), np.ones(outputs)), np.zeros((size, 1))])
+    goal = np.append(np.zeros(size * outputs), 1.0)
+    found = linprog(goal, csr_matrix(upper), np.zeros(len(upper)), csr_matrix(sums), np.ones(size))
+    return found.fun if found.status == 0 else None
+
+
+def binary_row(ends: Any, cost: Any, g: Any) -> Any:
+    """The least distortion of one row of two values against every p between two ends, exactly.
+
+    Each answer of an ε-private mechanism is a mixture of two kinds, as (g, 1) and as (1, g), so
+    under one p the cheapest answer of each kind is taken; and the least favourable p is at an end
+    or where two answers tie.
+    """
+    low, high = ends
+    answers = range(len(cost[0]))
+
+    def line(weights: Any, y: int) -> Any:
+        """p ↦ weights · costs, as (value at 0, slope)."""
+        return weights[0] * cost[0][y], weights[1] * cost[1][y] - weights[0] * cost[0][y]
+
+    kinds = [[line(kind, y) for y in answers] for kind in ((g, 1), (1, g))]
+    points = {low, high}
+    for lines in kinds:
+        for (a, b), (c, d) in product(lines, repeat=2):
+            if b != d and low < (c - a) / (b - d) < high:
+                points.add((c - a) / (b - d))
+    return max(sum(min(a + b * p for a, b in lines) for lines in kinds) / (g + 1) for p in points)

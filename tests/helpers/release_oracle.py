@@ -10,7 +10,9 @@ import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
+from functools import cached_property
 from itertools import combinations, pairwise, product
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -19,9 +21,31 @@ import whosin as wi
 from whosin.calibration import Plan
 from whosin.release import DuckDB, Range, Values
 from whosin.release.cost import Share
+from whosin.release.engines.base import further_source
 from whosin.release.groups import GroupGrid
 
-ENGINE = DuckDB(threads=1)
+
+class OneDatabase(DuckDB):
+    """DuckDB with one database for all frames in memory: a database of its own takes 40 ms, and
+    a frame reads no file that another table must not reach."""
+
+    def open_together(self, sources: Sequence[object]) -> list[Any]:
+        if any(isinstance(source, str | Path) for source in sources):
+            return super().open_together(sources)
+        opened = []
+        for index, source in enumerate(sources):
+            with further_source(index):
+                opened.append(self._open(self.home_of_frames, source)[0])
+        return opened
+
+    @cached_property
+    def home_of_frames(self) -> Any:
+        home = self._new()
+        home.confine()
+        return home
+
+
+ENGINE = OneDatabase(threads=1)
 PLANS = {
     "add-remove": wi.calibrate(wi.Epsilon(1.0), wi.families.Independent()),
     "replace": wi.calibrate(wi.Epsilon(1.0), wi.families.FixedSize()),

@@ -19,7 +19,6 @@ import pytest
 
 import release_oracle as oracle
 import whosin as wi
-from amounts import cases
 from refusals import refused
 from whosin import release
 from whosin.errors import BrokenHistory, BudgetRefused, StoreFailed
@@ -67,6 +66,29 @@ def test_a_column_called_row_is_not_each_row(tmp_path, ledger) -> None:
     Session(table(first, "column:row"), PLAN, ledger, **options)
     with pytest.raises(BudgetRefused, match="set once and for all"):
         Session(table(second, "row"), PLAN, ledger, amend=True, **options)
+
+
+@pytest.mark.parametrize("share", [1, None])
+@pytest.mark.parametrize("bare", [False, True])
+def test_a_refused_session_records_nothing(tmp_path, visits, ledger, share, bare) -> None:
+    """The next month's table used to be recorded before the empty budget was seen."""
+    if bare:  # registered without a table, and paid by someone without one
+        ledger.register("visits", PLAN)
+        ledger.answer("visits", Spend({}, {"add-remove": Cost.pure(PLAN.epsilon)}), lambda: 1)
+    else:
+        Session(table(visits), PLAN, ledger, share=1).ask(Count())
+    later = tmp_path / "later.csv"
+    later.write_text(ROWS + "p8,v80,4\n")
+    before = ledger.history("visits")
+    for plan in (PLAN, oracle.PLANS["replace"]):
+        with pytest.raises(BudgetRefused):
+            Session(table(later), plan, ledger, dataset="visits", amend=True, share=share)
+        assert ledger.history("visits") == before
+    ledger.close("visits")
+    before = ledger.history("visits")
+    with pytest.raises(BudgetRefused, match="closed"):
+        Session(table(later), PLAN, ledger, dataset="visits", amend=True, share=share)
+    assert ledger.history("visits") == before
 
 
 def test_a_name_in_two_spellings_is_one_dataset(tmp_path, ledger) -> None:
@@ -438,6 +460,19 @@ def test_errors_after_the_debit_name_the_request(visits, ledger, monkeypatch) ->
 # Synthetic tables
 
 
+SPAWN = multiprocessing.get_context("spawn")
+
+
+class ExitingThread(threading.Thread):
+    """A thread with the exit code of a process: 1 unless its target returned."""
+
+    exitcode = 1
+
+    def run(self) -> None:
+        super().run()
+        self.exitcode = 0
+
+
 def synthesise(folder: str, ledger: str, barrier) -> None:
     plan = oracle.PLANS["replace"]
     data = wi.Table(f"{folder}/../visits.csv", "patient", {"days": [str(n) for n in range(9)]})
@@ -446,20 +481,24 @@ def synthesise(folder: str, ledger: str, barrier) -> None:
     session.ask(release.Synthetic(columns=["days"], path=f"{folder}/s.parquet"))
 
 
-@cases(2, 4)
-def test_one_request_is_one_synthetic_table_wherever_it_runs(visits, tmp_path, count) -> None:
-    context = multiprocessing.get_context("spawn")
-    barrier = context.Barrier(count)
+@pytest.mark.parametrize(
+    ("count", "barrier_of", "start"),
+    [
+        pytest.param(2, threading.Barrier, ExitingThread, id="threads"),
+        pytest.param(4, SPAWN.Barrier, SPAWN.Process, id="processes", marks=pytest.mark.soak),
+    ],
+)
+def test_one_request_is_one_synthetic_table_wherever_it_runs(
+    visits, tmp_path, count, barrier_of, start
+) -> None:
+    barrier = barrier_of(count)
     folders = [tmp_path / str(number) for number in range(count)]
     for folder in folders:
         folder.mkdir()
     ledger = str(tmp_path / "ledger.db")
     data = wi.Table(visits, "patient", {"days": [str(n) for n in range(9)]})
     Session(data, oracle.PLANS["replace"], ledger)
-    runs = [
-        context.Process(target=synthesise, args=(str(folder), ledger, barrier))
-        for folder in folders
-    ]
+    runs = [start(target=synthesise, args=(str(folder), ledger, barrier)) for folder in folders]
     for run in runs:
         run.start()
     for run in runs:

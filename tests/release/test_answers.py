@@ -185,8 +185,8 @@ def test_columns_may_have_any_name(tmp_path) -> None:
     for name in NAMES:
         quoted = '"' + name.replace('"', '""') + '"'
         query = release.Count(by=name, where=f"{quoted} = 'A'")
-        assert oracle.exact(query, data) == [[2, 0, 0]]
-        answer = query.answer(data, query.estimate_cost(data, oracle.share()))
+        answer = query.answer(data, query.estimate_cost(data, oracle.share(100)))
+        assert [row[1] for row in answer["rows"]] == [2, 0, 0]
         assert len(set(answer["columns"])) == 4
         assert answer["columns"][1:] == ["value", "low", "high"]
     assert oracle.exact(release.Sum(column="num ber", by=("sum", "rows")), data)[0][0] == 4

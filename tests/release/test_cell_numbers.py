@@ -14,12 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from amounts import some
+from release_oracle import ENGINE
 from spark_session import shared_spark
 from whosin.errors import InvalidInput
 from whosin.release import Count, DuckDB, Spark, Table, Values
 from whosin.release.groups import GroupGrid
 
-ENGINE = DuckDB(threads=1)
 # What engines might take for the same: case, spaces, padding, forms of one letter, signs, nothing.
 TEXTS = st.sampled_from(
     [

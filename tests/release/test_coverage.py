@@ -139,7 +139,9 @@ variance allows for a mean square and a mean at 97.5% each, side by side.
 
 
 @pytest.mark.filterwarnings("ignore:invalid value encountered in divide")
-@pytest.mark.parametrize(("query", "noise"), CASES, ids=lambda x: getattr(x, "kind", x))
+@pytest.mark.parametrize(
+    ("query", "noise"), some(CASES, 7, several=True), ids=lambda x: getattr(x, "kind", x)
+)
 def test_intervals_cover_the_bounded_answer(query, noise) -> None:
     quotient = query.kind in WIDEST  # whose intervals are searched for, many at a time
     data = hospital(400 * CLINICS if query.by == "clinic" else 400)
@@ -153,7 +155,7 @@ def test_intervals_cover_the_bounded_answer(query, noise) -> None:
 @pytest.mark.filterwarnings("ignore:invalid value encountered in divide")
 @pytest.mark.parametrize(
     ("query", "noise"),
-    some([case for case in CASES if getattr(case[0], "by", None) == "clinic"], 2, several=True),
+    some([case for case in CASES if getattr(case[0], "by", None) == "clinic"], 1, several=True),
     ids=lambda x: getattr(x, "kind", x),
 )
 def test_quotients_are_no_wider_than_their_noises_explain(query, noise) -> None:
@@ -266,7 +268,7 @@ def table_leak(people: int, tmp_path, epsilon: int = 1) -> float:
 
 @pytest.mark.parametrize("leak", some([count_leak, group_leak], 1))
 def test_a_release_leaks_no_more_than_its_plan(leak) -> None:
-    assert 0.4 < leak(4000) <= 1
+    assert 0.3 < leak(2000) <= 1
 
 
 @pytest.mark.parametrize("leak", some([count_leak, group_leak], 1))

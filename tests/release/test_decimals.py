@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import postgres
+from amounts import some
 from engine_rows import exact
 from whosin.release import (
     Count,
@@ -134,7 +135,7 @@ def test_every_source_answers_alike(sources):
             assert comparable(exact(query, table)) == answer, query
 
 
-@pytest.mark.parametrize("unit", KINDS)
+@pytest.mark.parametrize("unit", some(KINDS, 1))
 def test_decimals_may_be_privacy_units(sources, unit):
     domains = {column: domain for column, domain in DOMAINS.items() if column != unit}
     query = Count(where="id > 3")

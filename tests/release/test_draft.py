@@ -132,3 +132,15 @@ def test_a_domain_from_the_rows_is_the_same_domain(visits: Path) -> None:
     assert register_table(plain).domains == register_table(looked).domains
     with refused("from_rows", hint=False):
         Table(str(visits), "patient", {"region": {"values": ["north"], "from_rows": 1}})
+
+
+def test_a_boolean_column_is_declared_by_its_type(tmp_path: Path) -> None:
+    """No row is looked at for it, so that nothing is marked."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    data = pa.table({"person": ["a", "b"], "smoker": [True, True]})
+    parquet.write_table(data, tmp_path / "t.parquet")
+    for from_rows in (False, True):
+        text = draft_scenario(str(tmp_path / "t.parquet"), "person", from_rows=from_rows)
+        assert "\nsmoker = [true, false]\n" in text and 'smoker = ["…"' not in text

@@ -30,6 +30,7 @@ import whosin as wi
 from amounts import some
 from engine_rows import exact
 from refusals import refused
+from release_oracle import ENGINE
 from whosin.errors import InvalidInput, ScanFailed, SourceChanged, UnknownName
 from whosin.release import Count, DuckDB, FurtherTable, LookupTable, Rows, Session, Table
 from whosin.release.conditions import parse_condition
@@ -128,7 +129,7 @@ def test_files_with_other_columns_are_refused_on_opening(
     other_schemas(tmp_path, kind)
     assert len(engine.run(engine.open(tmp_path / "0"))) == 4
     # Each Arrow file is first read by a process of its own.
-    for place in range(1, 7) if kind == "parquet" else (1, 4):
+    for place in range(1, 7) if kind == "parquet" else (1,):
         with pytest.raises(InvalidInput, match=rf"^b.* has other columns than a\.{kind}: column '"):
             engine.open(tmp_path / str(place))
 
@@ -316,7 +317,7 @@ def extremes(kind: pa.DataType) -> pa.Array:
 
 
 @pytest.mark.parametrize("kind", some(KINDS, 4), ids=str)
-def test_the_ends_of_a_type_change_no_outcome(engine: DuckDB, kind: pa.DataType) -> None:
+def test_the_ends_of_a_type_change_no_outcome(kind: pa.DataType) -> None:
     """Whatever can be asked of a column of some type can be asked of its extreme values."""
     values = extremes(kind)
     outcomes = []
@@ -325,7 +326,7 @@ def test_the_ends_of_a_type_change_no_outcome(engine: DuckDB, kind: pa.DataType)
         frame = pa.table({"who": pa.array(range(len(column)), pa.int64()), "x": column})
         for unit in ("who", "x"):
             try:
-                table = Table(frame, unit, {}, name="t", engine=engine)
+                table = Table(frame, unit, {}, name="t", engine=ENGINE)
                 seen += _asked(table, [Count(), Rows(max_rows_per_group=2)])
                 if unit == "who":
                     seen += _asked(table, [Count(where=text) for text in CONDITIONS])
@@ -412,10 +413,8 @@ def meaning(kind: pa.DataType, value: Any) -> Fraction:
     return Fraction(float(np.float32(value)) if kind == pa.float32() else value)
 
 
-@pytest.mark.parametrize("own", some(KEYS, 4), ids=str)
-def test_keys_of_unlike_types_are_compared_exactly_and_never_fail(
-    engine: DuckDB, own: pa.DataType
-) -> None:
+@pytest.mark.parametrize("own", some(KEYS, 3), ids=str)
+def test_keys_of_unlike_types_are_compared_exactly_and_never_fail(own: pa.DataType) -> None:
     """Which rows meet is what their exact values say; whether a release runs is what types say."""
     ran = 0
     for other in KEYS:
@@ -427,11 +426,11 @@ def test_keys_of_unlike_types_are_compared_exactly_and_never_fail(
             feature = {"name": "n", "table": "f", "kind": "count"}
             joined: dict[str, Any] = {"tables": [further], "features": [feature]}
             try:
-                table = Table(people, "who", {"n": (0, 9)}, name="t", engine=engine, **joined)
+                table = Table(people, "who", {"n": (0, 9)}, name="t", engine=ENGINE, **joined)
             except InvalidInput:
                 answers.append(None)
                 continue
-            rows = engine.run(table.data.select("x", "y", "n")).to_pylist()
+            rows = ENGINE.run(table.data.select("x", "y", "n")).to_pylist()
             answers.append({each["x"]: (each["y"], each["n"]) for each in rows})
             there = [meaning(other, each) for each in theirs]
             met = [there.count(meaning(own, each)) for each in mine]
@@ -452,7 +451,7 @@ def collated_file(folder: Path) -> str:
     return str(folder / "c.duckdb")
 
 
-@pytest.mark.parametrize("name", ["t", "v"])
+@pytest.mark.parametrize("name", ["t", pytest.param("v", marks=pytest.mark.soak)])
 def test_texts_are_compared_by_bytes_whatever_their_collation(tmp_path: Path, name: str) -> None:
     source = f"{collated_file(tmp_path)}::{name}"
     regions = pa.table({"ward": ["A", "a", "É", "e"], "region": ["1", "2", "3", "4"]})

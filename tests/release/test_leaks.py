@@ -240,9 +240,10 @@ def test_no_line_of_a_text_file_does(tmp_path, onlooker, places) -> None:
     options = {"queries": CSV_QUERIES, "domains": CSV_DOMAINS}
     truth = onlooker(file("plain", LINES), **options)
     assert not truth["errors"]
-    assert onlooker(file("all", LINES, *BAD_LINES), **options) == truth
     assert onlooker(file("first", *BAD_LINES, LINES), **options) == truth
-    assert onlooker(file("none"), **options) == truth
+    if len(places) > 1:
+        assert onlooker(file("all", LINES, *BAD_LINES), **options) == truth
+        assert onlooker(file("none"), **options) == truth
     for place in places:
         found = onlooker(file(f"only{place}", BAD_LINES[place]), **options)
         assert found == truth, BAD_LINES[place][:30]

@@ -417,7 +417,10 @@ def test_from_a_scenario_file(tmp_path, run, monkeypatch) -> None:
     assert code == 0
 
 
-@pytest.mark.parametrize(("split", "noise"), [("weights", "gaussian"), ("optimal", "laplace")])
+@pytest.mark.parametrize(
+    ("split", "noise"),
+    some([("weights", "gaussian"), ("optimal", "laplace")], 1, several=True),
+)
 def test_a_request_is_repeated_at_its_own_price(tmp_path, split, noise) -> None:
     """The same answers for nothing; another share, split or noise would be another debit."""
     plan = wi.calibrate(wi.Epsilon(1), wi.families.Independent(), delta=1e-6)

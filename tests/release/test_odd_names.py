@@ -3,6 +3,7 @@ and names that an engine takes for one are refused."""
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,6 +21,7 @@ OLD = ("lot", "rank", "whosin_owner", "whosin_rows", "whosin_key", "whosin_value
 """What columns of ours were called where rows have columns of any name."""
 
 
+@cache
 def words() -> list[str]:
     """Every name that an expression of ours has for a column of its own, and the others."""
     found = {name for most in ROWS for name in inside(opened(ENGINE, ["y"], most))}

@@ -88,9 +88,9 @@ def test_all_cells_together_move_by_no_more_than_is_claimed(share, rows, groups,
 @pytest.mark.parametrize("relation", NEIGHBOUR_RELATIONS)
 @pytest.mark.parametrize("groups", [1, 3])
 def test_the_price_is_the_share(relation: str, groups: int) -> None:
+    wide, narrow = data(2, groups, 5), data(2, 1, 5)
     for interval, rho in product((False, True), (Fraction(0), Fraction(1, 50))):
         query = Median(column="x", by="ward", interval=interval)
-        wide = data(2, groups, 5)
         share = oracle.share(1, rho=rho, relation=relation)
         estimate = query.estimate_cost(wide, share)
         paid = estimate.spend.costs[relation]
@@ -109,9 +109,9 @@ def test_the_price_is_the_share(relation: str, groups: int) -> None:
             assert paid.rho <= rho * encoding.EPSILON_UNITS
         else:
             assert paid.epsilon <= encoding.EPSILON_UNITS and float(owed) == pytest.approx(1)
-        narrow: Any = query.estimate_cost(data(2, 1, 5), share).details
+        small: Any = query.estimate_cost(narrow, share).details
         grown = groups**0.5 if rho else groups
-        assert float(noise.scale / narrow.scale) == pytest.approx(grown)
+        assert float(noise.scale / small.scale) == pytest.approx(grown)
 
 
 def test_every_cell_has_its_own_median() -> None:

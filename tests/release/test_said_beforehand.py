@@ -11,6 +11,7 @@ import pytest
 
 import postgres
 import whosin as wi
+from release_oracle import ENGINE
 from whosin import release
 from whosin.documents import read_csv
 from whosin.errors import BudgetRefused, InvalidInput
@@ -25,7 +26,8 @@ COLUMNS = ("value", "low", "high")
 
 def people(count: int = 60, **domains: Any) -> release.Table:
     data = {"who": [f"p{i}" for i in range(count)], "ward": [f"w{i % 3 % 2}" for i in range(count)]}
-    return release.Table(pa.table(data), privacy_unit="who", name="people", domains=domains)
+    named: Any = {"privacy_unit": "who", "name": "people", "engine": ENGINE}
+    return release.Table(pa.table(data), domains=domains, **named)
 
 
 def test_a_share_above_what_is_left_is_refused(tmp_path) -> None:

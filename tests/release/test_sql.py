@@ -20,9 +20,10 @@ import whosin as wi
 from amounts import cases
 from command import answer, refused
 from engine_rows import exact
+from release_oracle import ENGINE
 from whosin.app.cli.main import main
 from whosin.errors import InvalidInput
-from whosin.release import Dates, DuckDB, FurtherTable, LookupTable, Range, Session, Table, Values
+from whosin.release import Dates, FurtherTable, LookupTable, Range, Session, Table, Values
 from whosin.release.contribution_bounds import ContributionBounds
 from whosin.release.cost import Share, noisy_parts
 from whosin.release.queries import QUERIES, Deviation, Mean, Sum, Variance
@@ -37,7 +38,6 @@ DOMAINS: dict[str, Any] = {
     "visit": Dates("2020-01-01", "2023-12-31", "month"),
 }
 PLAN = wi.calibrate(wi.Epsilon(1))
-ENGINE = DuckDB(threads=1)
 
 
 def frame(seed: int, size: int = 400) -> pd.DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from fractions import Fraction
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 import whosin as wi
 from whosin.errors import UnknownName
 from whosin.exact import exact_fraction
+from whosin.ledger import Cost
 from whosin.report import summary
 from whosin.report.document import Paragraph, TextTable, plain_words
 from whosin.report.releases import answer_table, describe_report
@@ -166,4 +168,76 @@ def test_a_question_without_a_name_says_what_it_is_about():
     assert summary.name_question("marginals", {"query": "marginals", "columns": ["sex"]}) == (
         "marginals by sex"
     )
-    assert summary.name_question("count", {"query": "count", "by": []}) == "count"
+    assert summary.name_question("count", {"query": "count", "by": []}) == "number of people"
+
+
+def test_the_officer_reads_why_inference_is_another_number_than_the_promise(released):
+    """9/13 from 50% against 60%: another secret, and two steps of ε; each with its assumption."""
+    scenario, release = released
+    said = words_of(describe_report("T", scenario.plan, release, scenario, "officer"))
+    (why,) = [line for line in said.splitlines() if line.startswith("Why inference")]
+    assert "69.3%" in why and "60.0%" in why and "2ε" in why and "at most 50.0% sure" in why
+    known = wi.calibrate(wi.Posterior("0.6"), wi.families.FixedSize("0.1", "0.5"))
+    assert summary.explain_inference(known) == ""  # 60% from 50%, both
+    low = wi.calibrate(wi.Posterior("0.2"), wi.families.FixedSize("0.01", "0.1"))
+    assert "2ε" not in (why := summary.explain_inference(low)) and "at most 10.0% sure" in why
+
+
+def test_what_is_signed_names_the_digest_of_its_answers(released, tmp_path):
+    """The same when the answers are opened again; another one when a number is another."""
+    from dataclasses import replace
+
+    from whosin.release.answer import read_releases
+
+    scenario, _ = released
+    with wi.Ledger(tmp_path / "ledger.db") as ledger:
+        with scenario.open_session(ledger) as session:
+            release = scenario.release(session)
+        (opened,) = read_releases(ledger, "t")
+    assert opened.digest == release.digest
+    said = words_of(describe_report("T", scenario.plan, release, scenario, "officer"))
+    assert said.count(release.digest) == 2 and len(release.digest) == 64  # on both pages
+    assert release.budget_state.head in said and release.to_dict()["digest"] == release.digest
+    first = release[0]
+    changed = replace(first, rows=((*first.rows[0][:-3], 1, 0, 2), *first.rows[1:]))
+    assert replace(release, answers=(changed, *release.answers[1:])).digest != release.digest
+
+
+def test_one_epsilon_is_written_in_one_way(released, capsys):
+    """ln 1.5 = 0.4054651… was 0.4054, 0.4055 and 0.405465 in one report."""
+    from whosin.report.card import cost_words, describe_budget_states
+    from whosin.report.numbers import format_epsilon
+    from whosin.report.releases import describe_costs, describe_estimates
+
+    scenario, release = released
+    plan, estimates = scenario.plan, scenario.estimate_cost()
+    documents = [
+        describe_report("T", plan, release, scenario),
+        describe_estimates("T", plan, estimates, plan.epsilon),
+        describe_budget_states([(release.budget_state, [])]),
+    ]
+    text = "\n".join([*map(words_of, documents), describe_costs(plan, estimates)])
+    whole = {each for each in re.findall(r"[0-9]\.[0-9]+", text) if each.startswith("0.40")}
+    assert whole == {"0.405465"}
+    assert format_epsilon(0.1999999) == "0.199999"
+    for units in (299999999999, 300000000001):  # the ledger's last unit
+        assert format_epsilon(Fraction(units, 10**12)) == "0.3"
+    assert cost_words(Cost.pure(exact_fraction(plan.epsilon))) == "ε = 0.405465"
+
+
+def test_it_says_what_someone_is_sure_of(released):
+    scenario, release = released
+    said = words_of(describe_report("T", scenario.plan, release, scenario))
+    assert "50.0% sure that a person is in the data" in said and "sure of that person" not in said
+
+
+def test_a_public_number_of_people_is_held_against_the_promise():
+    """T12: ε for additions is 2ε for someone who knows the size, 9/13 from 50% and not 60%."""
+    said = summary.explain_public_size(PLAN, 2400)
+    assert "2,400" in said and "from 50.0% to 69.3%" in said
+    assert summary.explain_public_size(PLAN, None) == ""
+    known = wi.calibrate(wi.Posterior("0.6"), wi.families.FixedSize("0.1", "0.5"))
+    assert summary.explain_public_size(known, 2400) == ""  # that is the promise itself
+    doubt = wi.families.AtMostKnown(3, "0.1", "0.9")
+    plan = wi.calibrate(wi.Posterior("0.95"), doubt, delta=1e-3, query="count", entities=40)
+    assert "promised nothing" in summary.explain_public_size(plan, 40)

@@ -66,6 +66,9 @@ def test_advice_compares_relations_unless_one_is_named(still):
     assert made is not None and listed["genotype"]["smallest"]["cases"] == made.study.cases
     one = still.post("/api/study/advice", json=ASKED).json()["forecast"]["advice"]
     assert [each["settings"] for each in one] == [listed["label-swap"]["settings"]]
+    two = still.post("/api/study/advice", json=HOPED | {"top": 2}).json()["forecast"]["advice"]
+    assert {each["settings"]["top"] for each in two} == {2}  # as it was decided
+    assert listed["genotype"]["settings"]["top"] == 1
 
 
 @pytest.mark.parametrize(
@@ -126,7 +129,14 @@ def test_a_release_is_agreed_to_paid_once_and_shown_again(client, clinic):
     [paid] = client.get("/api/ledger/requests", params={"dataset": "toy:genotype"}).json()[
         "requests"
     ]
-    assert (paid["request"], paid["answered"], paid["opens"]) == ("toy-release", True, False)
+    assert (paid["request"], paid["study"], paid["opens"]) == ("toy-release", True, True)
+    kept = {"dataset": "toy:genotype", "request": "toy-release"}
+    assert client.get("/api/study/answers", params=kept).json() == made.json()
+    problem(client.get("/api/study/answers", params=kept | {"request": "other"}), 404, "request")
+    (clinic.folder / "toy.bed").unlink()
+    problem(client.get("/api/study/answers", params=kept), 422, "study")
+    with Ledger(clinic.ledger) as ledger:
+        assert ledger.budget_state("toy:genotype").debits == 1
 
 
 def test_whose_people_they_are_has_to_be_said(client, clinic):

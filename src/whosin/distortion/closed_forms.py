@@ -13,7 +13,7 @@ import numpy as np
 
 from whosin.distortion.row_mechanisms import BestAtLevel, ByType, Matrix, PerRow, identity_mechanism
 from whosin.distortion.symmetry import MAX_UNSTRUCTURED_WORLDS, Structure, check_size
-from whosin.errors import ImpossibleTarget, InvalidInput, invalid_value, spell
+from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import Array, exp_down, exp_up, flint_rational, log_up, rational
 from whosin.mechanisms import Mechanism
 from whosin.spaces import Records
@@ -23,16 +23,25 @@ from whosin.validation import check_kind, check_range, read_real, read_whole
 
 
 def check_cost(space: Records, cost: object) -> Array:
-    """A distortion matrix: what it costs to show b for a. Hamming where none is given."""
-    if cost is None:
-        return 1.0 - np.eye(space.values)
+    """What it costs to show b for a: values × answers, the first answers the values themselves; or
+    tables × answers for a cost that is no sum over rows. Hamming where none is given.
+
+    Spellings: "hamming"; "absolute" error of 0, 1, …, or of the numbers in "absolute=0,1,5";
+    "total", the absolute error of the sum over all rows, "total=0,1,5"; "any-row", 1 where any row
+    is changed. "hamming+missing=0.3" and the like let a row be shown as missing at that cost.
+    """
+    if cost is None or isinstance(cost, str):
+        return _spelled_cost(space, cost or "hamming")
     try:
         matrix = np.asarray(cost, dtype=float)
     except (TypeError, ValueError):
         matrix = np.empty(0)
-    if matrix.shape != (space.values,) * 2:
-        message = f"cost must be a matrix of {space.values} × {space.values} numbers"
-        raise InvalidInput(message, field="cost", value=cost)
+    m, worlds = space.values, space.worlds
+    if matrix.ndim != 2 or matrix.shape[1] < len(matrix) or len(matrix) not in (m, worlds):
+        tables = "" if space.rows == 1 else f", or of {spell(worlds)} × {spell(worlds)} for tables"
+        message = f"cost must be a matrix of {m} × {m} numbers{tables}"
+        hint = "further columns are answers beside the values"
+        raise InvalidInput(message, field="cost", value=cost, hint=hint)
     if not np.isfinite(matrix).all() or (matrix < 0).any() or np.diag(matrix).any():
         raise InvalidInput(
             "cost must be finite, at least 0, and 0 on the diagonal", field="cost", value=cost
@@ -40,8 +49,46 @@ def check_cost(space: Records, cost: object) -> Array:
     return matrix
 
 
+COST_NAMES = ("hamming", "absolute", "total", "any-row")
+MAX_COST_TABLES = 64
+"""Tables of a cost that is written out for each two of them."""
+
+
+def _spelled_cost(space: Records, text: str) -> Array:
+    name, _, extra = text.partition("+")
+    name, _, listed = name.partition("=")
+    if name not in COST_NAMES:
+        raise UnknownName("cost", name, COST_NAMES)
+    numbers = [rational(each.strip(), "cost") for each in listed.split(",")] if listed else None
+    if numbers is not None and (name in ("hamming", "any-row") or len(numbers) != space.values):
+        accepted = f"with {space.values} numbers, one for each value"
+        raise invalid_value("cost", accepted if name in ("absolute", "total") else name, text)
+    values = list(map(Fraction, range(space.values))) if numbers is None else numbers
+    whole = name in ("total", "any-row") and space.rows > 1
+    if whole:
+        what, hint = f"the cost {name} is written out for", "use fewer rows or values"
+        check_size(what, space.worlds, "tables", MAX_COST_TABLES, "space", hint)
+        sums = [sum((values[v] for v in world), Fraction(0)) for world in space]
+    else:
+        sums = values
+    if name in ("absolute", "total"):
+        matrix = np.array([[float(abs(a - b)) for b in sums] for a in sums])
+    else:
+        matrix = 1.0 - np.eye(len(sums))
+    if not extra:
+        return matrix
+    word, _, price = extra.partition("=")
+    if word != "missing" or whole:
+        accepted = (
+            "a cost of rows, as in hamming+missing=0.3" if whole else "missing, with its cost"
+        )
+        raise invalid_value("cost", accepted, text)
+    missing = float(check_range(rational(price, "missing"), "missing", "at least 0"))
+    return np.column_stack([matrix, np.full(len(matrix), missing)])
+
+
 def is_hamming(cost: Array) -> bool:
-    return bool((cost == 1.0 - np.eye(len(cost))).all())
+    return cost.shape[0] == cost.shape[1] and bool((cost == 1.0 - np.eye(len(cost))).all())
 
 
 def exact_cost(cost: Array) -> list[list[Fraction]]:
@@ -73,8 +120,8 @@ def _best_constant(
     for group in structure.groups:
         row = structure.marginals[group[0]]
         if row not in known:
-            values = range(len(row))
-            expected = [sum((row[a] * prices[a][b] for a in values), Fraction(0)) for b in values]
+            values, shown = range(len(row)), range(len(prices[0]))
+            expected = [sum((row[a] * prices[a][b] for a in values), Fraction(0)) for b in shown]
             known[row] = min((price, b) for b, price in enumerate(expected))
         least, answer = known[row]
         total += len(group) * least

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -456,7 +456,7 @@ class CertifiedProgram:
 
     def _constant(self) -> BestAtLevel:
         value, table = best_constant(self.structure, self.cost)
-        made = constant_mechanism(table, self.structure.space.values)
+        made = constant_mechanism(table, *self.cost.shape)
         return BestAtLevel(value, Fraction(0), made)
 
     def _response(self, epsilon: float) -> BestAtLevel:
@@ -579,8 +579,14 @@ PROGRAM_EPSILON_STEP, CLOSED_FORM_EPSILON_STEP = 1e-9, 4e-15
 MAX_INVERSION_STEPS = 80
 
 
+class LevelProblem(Protocol):
+    """What has a best mechanism at every level."""
+
+    def at(self, epsilon: float, start: Any = None) -> BestAtLevel: ...
+
+
 def smallest_epsilon(
-    problem: PriorProblem, wanted: Fraction, low: float, high: float
+    problem: LevelProblem, wanted: Fraction, low: float, high: float
 ) -> tuple[float, BestAtLevel, float]:
     """The least ε at which the distortion can be had, its answer, and a certified gap in ε.
 

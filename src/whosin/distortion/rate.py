@@ -38,12 +38,14 @@ class Letter:
 
     Attributes:
         masses: p, over x or its counts.
+        outputs: how many y, or counts of y, there are.
         moments: at a slope λ the kernel K = Σ e^(−λd), and Σ d e^(−λd), Σ d² e^(−λd).
         conditionals: the channel that weights of y make at a slope.
         distortion, information: of a channel.
     """
 
     masses: Array
+    outputs: int
     times: int
     moments: Callable[[float], tuple[Array, Array, Array]]
     conditionals: Callable[[Array, float], Array]
@@ -64,6 +66,7 @@ def row_letter(row: Array, cost: Array, times: int) -> Letter:
 
     return Letter(
         row,
+        cost.shape[1],
         times,
         moments,
         conditionals,
@@ -101,6 +104,7 @@ def table_letter(types: Types, masses: Array, cost: Array, times: int = 1) -> Le
 
     return Letter(
         masses,
+        size,
         times,
         moments,
         conditionals,
@@ -170,8 +174,7 @@ class _Side:
         self.used = letter.masses > 0
         self.all_used = bool(self.used.all())
         self.p = letter.masses[self.used]
-        count = len(letter.masses)
-        self.q, self.z = np.full(count, 1.0 / count), np.ones(count)
+        self.q, self.z = np.full(letter.outputs, 1.0 / letter.outputs), np.ones(letter.outputs)
 
     def look(self, slope: float) -> None:
         k, first, second = self.letter.moments(slope)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import cached_property
-from itertools import accumulate, pairwise
+from itertools import accumulate, pairwise, product
 from typing import Any, Protocol
 
 import numpy as np
@@ -16,6 +16,7 @@ from whosin.distortion.symmetry import Types
 from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, flint_array, probability
 from whosin.mechanisms import Channel, Mechanism
+from whosin.priors import Independent, Prior
 from whosin.spaces import Records, Space
 from whosin.spaces.arrays import require_memory
 from whosin.validation import read_list
@@ -221,7 +222,34 @@ class PerBlock(Mechanism):
         return out
 
 
-# Mechanisms that treat each row on its own: one m × m matrix a row.
+@dataclass(frozen=True, eq=False)
+class ByTable(Mechanism):
+    """Pr[y|x] written out for every table x.
+
+    Args:
+        space: the tables.
+        matrix: a line for each table, in world order.
+        outputs: the answers.
+    """
+
+    space: Records
+    matrix: Matrix
+    outputs: tuple[Any, ...]
+
+    def channel(self, space: Space | None = None) -> Channel:
+        need_pairs(self.space, space)
+        flat = (entry for line in self.matrix for entry in line)
+        table = flint_array(flat, (self.space.worlds, len(self.outputs)))
+        return Channel(self.space, table, list(self.outputs))
+
+    def sample(self, table: Sequence[int] | Array, rng: np.random.Generator) -> Any:
+        """Draw an answer for one table. For simulation, not for release."""
+        world = self.space.index(tuple(map(int, checked_table(self.space, table))))
+        (drawn,) = draw_choices([self.matrix[world]], np.zeros(1, dtype=np.int64), rng)
+        return self.outputs[int(drawn)]
+
+
+# Mechanisms that treat each row on its own: one matrix a row, of values by what is shown.
 #
 # Randomised response (E_d, Wang14 eq. 30), the identifiability-optimal E_i of independent rows
 # (eq. 29), constants, and the rate–distortion channels of independent rows are all of this kind.
@@ -242,7 +270,7 @@ class PerRow(Mechanism):
 
     def __post_init__(self) -> None:
         seen: set[int] = set()
-        accepted = "square matrices, each line with sum 1"
+        accepted = "matrices, each line with sum 1"
         for number, matrix in enumerate(read_list(self.matrices, "matrices", accepted)):
             if id(matrix) in seen:
                 continue
@@ -250,9 +278,9 @@ class PerRow(Mechanism):
             for row in read_list(matrix, "matrices", accepted):
                 read_list(row, "matrices", accepted)
                 total = sum((probability(p, f"matrix of row {number}") for p in row), Fraction(0))
-                if total != 1 or len(row) != len(matrix):
+                if total != 1 or len(row) != len(self.matrices[0][0]):
                     field = f"matrix of row {number}"
-                    message = f"{field} must be square, and each of its rows add up to 1"
+                    message = f"{field} must have lines of one length that each add up to 1"
                     raise InvalidInput(message, field=field, value=total)
 
     def of_row(self, row: int) -> Matrix:
@@ -272,8 +300,8 @@ class PerRow(Mechanism):
                 message = f"{mine}, and the space has {space.values}"
                 raise InvalidInput(message, field="values", value=space.values)
             flat = (entry for line in matrix for entry in line)
-            table = np.kron(table, flint_array(flat, (space.values, space.values)))
-        return Channel(space, table, list(space))
+            table = np.kron(table, flint_array(flat, (space.values, len(matrix[0]))))
+        return Channel(space, table, list(product(range(len(matrix[0])), repeat=space.rows)))
 
     def sample(self, table: Sequence[int] | Array, rng: np.random.Generator) -> Array:
         """Draw an output for one table of any number of rows, in linear time, exactly as `channel`
@@ -311,17 +339,18 @@ def exact_matrix(values: Array) -> Matrix:
     return tuple(lines)
 
 
-def constant_mechanism(table: Sequence[int], values: int) -> PerRow:
+def constant_mechanism(table: Sequence[int], values: int, outputs: int) -> PerRow:
     """Always the same table."""
     if len(set(table)) == 1:
         table = table[:1]
-    lines = (tuple(Fraction(int(b == value)) for b in range(values)) for value in table)
+    lines = (tuple(Fraction(int(b == value)) for b in range(outputs)) for value in table)
     return PerRow(tuple((line,) * values for line in lines))
 
 
-def identity_mechanism(values: int) -> PerRow:
+def identity_mechanism(values: int, outputs: int | None = None) -> PerRow:
     """Return the mechanism that shows the data themselves."""
-    lines = (tuple(Fraction(int(a == b)) for b in range(values)) for a in range(values))
+    shown = range(values if outputs is None else outputs)
+    lines = (tuple(Fraction(int(a == b)) for b in shown) for a in range(values))
     return PerRow((tuple(lines),))
 
 
@@ -369,6 +398,7 @@ class Optimum:
         lower, upper: closed-form bounds for the quantity that was not given (T16, T17).
         given: "epsilon" or "distortion".
         note: what there is to say about this case.
+        prior: for a set of priors, the least favourable one found.
     """
 
     space: Records
@@ -383,10 +413,19 @@ class Optimum:
     upper: float
     theorems: tuple[str, ...] = ()
     note: str = field(default="")
+    prior: Prior | None = None
+
+    @property
+    def prior_numbers(self) -> list[Any] | None:
+        """The least favourable prior in floats: a list for each row, or a number for each table."""
+        if isinstance(self.prior, Independent):
+            return [[float(p) for p in row] for row in self.prior.rows(self.space)]
+        return None if self.prior is None else self.prior.on_records(self.space, float).tolist()
 
     def to_dict(self) -> dict[str, object]:
         """Return the fields as plain data for JSON."""
         about = {"notion": self.notion, "rows": self.space.rows, "values": self.space.values}
         names = ("given", "distortion", "epsilon", "mutual_information", "gap", "lower", "upper")
         result = {name: getattr(self, name) for name in names}
-        return {**about, **result, "theorems": list(self.theorems), "note": self.note}
+        result |= {"theorems": list(self.theorems), "note": self.note}
+        return {**about, **result, "prior": self.prior_numbers}

@@ -5,10 +5,10 @@ whole curve.
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 
@@ -17,246 +17,158 @@ from whosin.distortion.closed_forms import (
     check_cost,
     distortion_bounds,
     epsilon_bounds,
-    exact_cost,
-    expected_cost,
     h_inverse,
     is_hamming,
     stated_threshold,
 )
-from whosin.distortion.program import PriorProblem, smallest_epsilon
+from whosin.distortion.program import PriorProblem, row_matrix, smallest_epsilon
 from whosin.distortion.rate import measure_information, rate_optimum
 from whosin.distortion.row_mechanisms import (
     NOTION_NAMES,
     BestAtLevel,
-    Matrix,
+    ByTable,
     Optimum,
-    PerRow,
     constant_mechanism,
-    exact_matrix,
     identity_mechanism,
 )
-from whosin.distortion.symmetry import Structure, check_size, find_structure
+from whosin.distortion.set_programs import MAX_TABLE_CELLS, SetProgram, is_of_tables, sum_costs
+from whosin.distortion.symmetry import (
+    Structure,
+    check_size,
+    find_structure,
+    need_worlds,
+    one_row,
+)
 from whosin.errors import ImpossibleTarget, UnknownName, Unsupported, invalid_value, spell
-from whosin.exact import Array, exp_down, exp_up, log_up, rational, round_down, round_up
+from whosin.exact import Array, rational, round_down, round_up
 from whosin.extras import require_extras
 from whosin.mechanisms import Mechanism
-from whosin.priors import Independent, Prior, PriorSet
-from whosin.priors.sets import Row, RowSet
+from whosin.priors import Prior, PriorSet
+from whosin.priors.sets import Mixtures, Row
 from whosin.spaces import Records, Space
 from whosin.validation import read_list, read_whole, require_exactly_one
 
-# The best mechanism for one row against every distribution of a set, and the worst of these (T26).
-#
-# Minimise D subject to Σ_x p(x) Σ_y A(y|x) d(x,y) ≤ D for the members p of the set, and to ρ(x,x')
-# A(y|x) ≤ e^ε A(y|x'). Members come in one by one: the worst one for the mechanism found so far,
-# until there is none worse. What floats find is then made private exactly, and a lower bound is
-# proved in rationals from the multipliers: nothing of the solver is trusted.
+# A set of priors, a cost with more answers than values, or one of whole tables: one program.
 
-Odds = Mapping[tuple[int, int], Fraction]
-MAX_ROUNDS = 200
-"""Members that are tried."""
-PRIOR_SET_GAP = 1e-12
-SOLVER_NOISE = 1e-11
-"""Entries below this are the solver's rounding."""
-RATIO_ROOM = Fraction(1, 10**10)
-"""Odds this close to e^ε leave no room for different answers."""
-SOLVER_OPTIONS = {"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
-
-
-@dataclass(frozen=True, eq=False)
-class RowOptimum:
-    """A matrix that keeps the level, its distortion under its worst member, what no mechanism is
-    below, and the member that shows it."""
-
-    matrix: Matrix
-    distortion: Fraction
-    bound: Fraction
-    member: Row
-
-
-def best_row(
-    members: RowSet, cost: Array, odds: Odds, least: Fraction, most: Fraction
-) -> RowOptimum:
-    """The best mechanism for a row.
-
-    Args:
-        odds: ρ for each two different values; at most `least`.
-        least, most: rationals just below and just above e^ε.
-    """
-    points = [members.likeliest(0)]
-    for _ in range(MAX_ROUNDS):
-        near, shares, multipliers = _solve_program(points, cost, odds, float(least))
-        prices = (near * cost).sum(axis=1)
-        worst = members.worst(prices.tolist())
-        reached = max(float(np.dot(_point_floats(point), prices)) for point in points)
-        if (
-            worst in points
-            or float(np.dot(_point_floats(worst), prices)) <= reached + PRIOR_SET_GAP
-        ):
-            break
-        points.append(worst)
-    matrix = _mix_until_private(near, odds, least)
-    exact = exact_cost(cost)
-    spent = [
-        sum((share * price for share, price in zip(line, prices, strict=True)), Fraction(0))
-        for line, prices in zip(matrix, exact, strict=True)
-    ]
-    value = expected_cost(members.worst(spent), matrix, cost)
-    member = _mix_members(points, shares)
-    return RowOptimum(matrix, value, _dual_bound(member, exact, odds, multipliers, most), member)
-
-
-def _solve_program(
-    points: Sequence[Row], cost: Array, odds: Odds, top: float
-) -> tuple[Array, Array, Array]:
-    """(mechanism, weights of the members, multipliers of the ratios by pair and output)."""
-    from scipy.optimize import linprog
-    from scipy.sparse import coo_matrix
-
-    m, pairs = len(cost), list(odds)
-    first, second = np.array(pairs).T
-    ratio = np.array([float(odds[pair]) for pair in pairs])
-    size = np.maximum(ratio, top)
-    outputs, lines = np.arange(m), np.arange(len(pairs) * m)
-    left = (first[:, None] * m + outputs).ravel()
-    right = (second[:, None] * m + outputs).ravel()
-    known = np.array([(_point_floats(point)[:, None] * cost).ravel() for point in points])
-    extra = len(lines) + np.arange(len(points))
-    data = [np.repeat(ratio / size, m), np.repeat(-top / size, m), known.ravel()]
-    row = [lines, lines, np.repeat(extra, m * m)]
-    column = [left, right, np.tile(np.arange(m * m), len(points))]
-    entries = np.concatenate([*data, np.full(len(points), -1.0)])
-    place = np.concatenate([*row, extra]), np.concatenate([*column, np.full(len(extra), m * m)])
-    upper = coo_matrix((entries, place), shape=(len(lines) + len(points), m * m + 1))
-    totals = np.repeat(outputs, m), np.arange(m * m)
-    sums = coo_matrix((np.ones(m * m), totals), shape=(m, m * m + 1))
-    goal = np.append(np.zeros(m * m), 1.0)
-    zeros = np.zeros(upper.shape[0])
-    solution = linprog(
-        goal, upper.tocsr(), zeros, sums.tocsr(), np.ones(m), method="highs", options=SOLVER_OPTIONS
-    )
-    if solution.x is None or not np.isfinite(solution.x).all():  # a constant answer, and no bound
-        even = np.full((m, m), 1 / m)
-        return even, np.ones(len(points)), np.zeros((len(pairs), m))
-    duals = np.maximum(-solution.ineqlin.marginals, 0.0)
-    ratios = duals[: len(lines)].reshape(-1, m) / size[:, None]
-    return solution.x[:-1].reshape(m, m), duals[len(lines) :], ratios
-
-
-def _mix_until_private(near: Array, odds: Odds, top: Fraction) -> Matrix:
-    """The mechanism mixed with an answer that ignores the row, as little as makes it private."""
-    kept = _level_rows(np.where(near > SOLVER_NOISE, near, 0.0), odds, top)
-    matrix, m = exact_matrix(kept), len(near)
-    middle = [sum((line[y] for line in matrix), Fraction(0)) / m for y in range(m)]
-    share = Fraction(0)
-    for (a, b), ratio in odds.items():
-        for y in range(m):
-            slack = top * matrix[b][y] - ratio * matrix[a][y]
-            if slack < 0:
-                share = max(share, slack / (slack - (top - ratio) * middle[y]))
-    share = min(Fraction(round_up(share)), Fraction(1))
-    return tuple(
-        tuple((1 - share) * entry + share * even for entry, even in zip(line, middle, strict=True))
-        for line in matrix
-    )
-
-
-def _level_rows(matrix: Array, odds: Odds, top: Fraction) -> Array:
-    """The same answer for values whose odds leave no room: their mean."""
-    group = list(range(len(matrix)))
-    for (a, b), ratio in odds.items():
-        if top - ratio <= top * RATIO_ROOM:
-            group = [group[a] if each == group[b] else each for each in group]
-    names = np.array(group)
-    return np.array([matrix[names == name].mean(axis=0) for name in group])
-
-
-def _dual_bound(
-    member: Row, cost: list[list[Fraction]], odds: Odds, multipliers: Array, top: Fraction
-) -> Fraction:
-    """Σ_x min_y of the costs under the member, less what the ratios allow: weak duality."""
-    m = len(member)
-    prices = [[member[x] * cost[x][y] for y in range(m)] for x in range(m)]
-    for ((a, b), ratio), line in zip(odds.items(), multipliers, strict=True):
-        for y, multiplier in enumerate(map(Fraction, line.tolist())):
-            prices[a][y] += multiplier * ratio
-            prices[b][y] -= multiplier * top
-    return max(sum((min(line) for line in prices), Fraction(0)), Fraction(0))
-
-
-def _mix_members(points: Sequence[Row], shares: Array) -> Row:
-    """The mixture of these members, exactly."""
-    weights = [Fraction(share) for share in shares.tolist()]
-    total = sum(weights, Fraction(0))
-    if total == 0:
-        return points[0]
-    columns = zip(*points, strict=True)
-    return tuple(
-        sum((w * p for w, p in zip(weights, column, strict=True)), Fraction(0)) / total
-        for column in columns
-    )
-
-
-def _point_floats(point: Row) -> Array:
-    return np.array([float(p) for p in point])
-
-
-# The least distortion at a level against every prior of a set (T26): row by row.
-
-MAX_PRIOR_SET_VALUES = 24
-"""Values of a row: a program has about the cube of this number of constraints."""
 WORST_PRIOR_NOTE = (
     "distortion is that of the worst prior of the set, and mutual information that of the "
     "least favourable one found"
 )
 
 
-def best_over(
-    space: Space, prior: PriorSet, cost: object, notion: str, epsilon: float | None
+def set_program(space: Records, prior: Prior, cost: Array, notion: str) -> SetProgram | None:
+    """The program of a set of priors, of a cost of whole tables, or of answers beside the values;
+    nothing where the prior's own structure serves better."""
+    tables = is_of_tables(space, cost)
+    known = None if isinstance(prior, PriorSet) else find_structure(space, prior)
+    if known is not None and not tables and cost.shape == (space.values,) * 2:
+        return None
+    if known is None:
+        assert isinstance(prior, PriorSet)
+        whole = prior.of_tables(space)
+        if whole is None and tables:
+            message = "a cost of whole tables is for one prior, or for a set of priors of tables"
+            raise Unsupported(message, field="cost", hint="give a cost of single rows")
+        if whole is None:
+            prior.of_rows(space)  # it fits
+            return SetProgram(space, prior.sets, cost, notion)
+    elif known.rows is not None and not tables:
+        return SetProgram(space, tuple(Mixtures((row,)) for row in known.rows), cost, notion)
+    else:
+        need_worlds(space.worlds)
+        whole = Mixtures((tuple(prior.on_records(space, rational)),))
+    names = [*space, *range(space.worlds, cost.shape[1])]
+    if not tables:
+        names = list(product(range(cost.shape[1]), repeat=space.rows))
+        check_size(
+            "the best mechanism for whole tables needs",
+            len(names) * space.worlds,
+            "variables",
+            MAX_TABLE_CELLS,
+            "space",
+            "use fewer rows or values; independent rows are solved one by one",
+        )
+        cost = sum_costs(space, cost)
+    return SetProgram(space, (whole,), cost, notion, tuple(names))
+
+
+def best_by_program(
+    program: SetProgram, prior: Prior, epsilon: float | None, wanted: Fraction | None
 ) -> Optimum:
-    """The mechanism whose distortion under its worst prior of the set is least."""
-    if not isinstance(space, Records):
-        raise invalid_value("space", "Records(rows, values)", repr(space))
-    prior.of_rows(space)  # it fits
-    sets, matrix = prior.sets, check_cost(space, cost)
-    if epsilon is None or notion == "mutual-information":
-        asked = "an epsilon of dp or identifiability"
-        message = f"the best mechanism for a set of priors is known for {asked} only"
-        hint = 'give an epsilon, and "dp" or "identifiability" as notion'
-        raise Unsupported(message, field="notion", value=notion, hint=hint)
-    what, hint = "a set of priors has rows of", "use fewer values"
-    check_size(what, space.values, "values", MAX_PRIOR_SET_VALUES, "values", hint)
-    if epsilon == math.inf:
-        learned = find_structure(space, _one_prior([one.likeliest(0) for one in sets])).entropy
-        result = (0.0, epsilon, learned, identity_mechanism(space.values), 0.0)
-        note = "no distortion: the data themselves; mutual information is of one prior of the set"
-        return Optimum(space, notion, "epsilon", *result, 0.0, 0.0, ("T26",), note)
-    floor = Fraction(1)
-    if notion == "identifiability":
-        spread = log_up(prior.spread) if isinstance(prior.spread, Fraction) else math.inf
-        check_identifiability(epsilon, spread, "a prior of the set")
-        floor, epsilon = Fraction(prior.spread), max(epsilon, spread)
-    least, most = max(exp_down(epsilon), floor), max(exp_up(epsilon), floor)
-    best = {}
-    for one in dict.fromkeys(sets):
-        pairs = ((a, b) for a in range(one.values) for b in range(one.values) if a != b)
-        odds = one.all_odds() if notion == "identifiability" else dict.fromkeys(pairs, Fraction(1))
-        exact = {pair: Fraction(ratio) for pair, ratio in odds.items()}
-        best[one] = best_row(one, matrix, exact, least, most)
-    times = Counter(sets) if len(sets) > 1 else {sets[0]: space.rows}
-    value = sum((n * best[one].distortion for one, n in times.items()), Fraction(0))
-    bound = sum((n * best[one].bound for one, n in times.items()), Fraction(0))
-    made = PerRow(tuple(best[one].matrix for one in (sets if len(best) > 1 else sets[:1])))
-    known = find_structure(space, _one_prior([best[one].member for one in sets]))
-    gap = round_up(max(value - bound, Fraction(0)))
-    result = (round_up(value), epsilon, measure_information(known, made), made, gap)
-    ends = (round_down(bound), round_up(value))
-    return Optimum(space, notion, "epsilon", *result, *ends, ("T26",), WORST_PRIOR_NOTE)
+    """The mechanism whose distortion under its worst prior of the set is least at ε, or whose ε is
+    least within a distortion."""
+    space, notion, several = program.space, program.notion, isinstance(prior, PriorSet)
+    given = "distortion" if epsilon is None else "epsilon"
+    theorems = () if program.of_tables else ("T26",) if several else ("T20",)
+    if notion == "mutual-information":
+        if several:
+            message = "the best mechanism for a set of priors is known for dp and identifiability"
+            hint = 'give "dp" or "identifiability" as notion'
+            raise Unsupported(message, field="notion", value=notion, hint=hint)
+        return _information_optimum(program, prior, epsilon, wanted)
+
+    def optimum(
+        level: float, answer: BestAtLevel, gap: float, ends: tuple[float, float]
+    ) -> Optimum:
+        members: list[Row] = answer.basis
+        learned = program.information(answer.mechanism, members)
+        result = (round_up(answer.distortion), level, learned, answer.mechanism, gap)
+        worst = program.member_prior(members) if several else None
+        about = theorems, WORST_PRIOR_NOTE if several else ""
+        return Optimum(space, notion, given, *result, *ends, *about, worst)
+
+    def shown() -> Optimum:
+        made, members = program.faithful(), [one.widest() for one in program.sets]
+        result = (0.0, math.inf, program.information(made, members), made, 0.0)
+        note = "no distortion: the data themselves"
+        note += "; mutual information is of one prior of the set" if several else ""
+        end = 0.0 if given == "epsilon" else math.inf
+        one = program.member_prior(members) if several else None
+        return Optimum(space, notion, given, *result, end, end, theorems, note, one)
+
+    whose = "a prior of the set" if several else "the prior"
+    if epsilon is not None:
+        check_identifiability(epsilon, program.floor, whose)
+        if epsilon == math.inf:
+            return shown()
+        answer = program.at(level := max(epsilon, program.floor))
+        return optimum(
+            level,
+            answer,
+            round_up(answer.gap),
+            (round_down(answer.bound), round_up(answer.distortion)),
+        )
+    assert wanted is not None
+    low = program.floor
+    if low == math.inf or wanted == 0:
+        return shown()
+    answer, high = program.at(low), max(1.0, 2 * low)
+    if answer.distortion <= wanted:
+        return optimum(low, answer, 0.0, (low, low))
+    while program.at(high).distortion > wanted:
+        low, high = high, 2 * high
+        if high > MAX_DISTORTION_EPSILON:
+            return shown()
+    level, answer, gap = smallest_epsilon(program, wanted, low, high)
+    return optimum(level, answer, gap, (max(level - gap, 0.0), level))
 
 
-def _one_prior(rows: list[Row]) -> Independent:
-    """The prior with these rows, or with one distribution for any number of rows."""
-    return Independent(rows if len(rows) > 1 else rows[0])
+def _information_optimum(
+    program: SetProgram, prior: Prior, epsilon: float | None, wanted: Fraction | None
+) -> Optimum:
+    """Rate–distortion of rows, or of a whole table as one row."""
+    space, known = program.space, find_structure(program.space, prior)
+    if not program.of_tables:
+        if epsilon is not None:
+            return best_at_epsilon(known, program.cost, program.notion, epsilon)
+        return best_at_distortion(known, program.cost, program.notion, wanted or Fraction(0))
+    alone = one_row(program.sets[0].likeliest(0))
+    if epsilon is not None:
+        found = best_at_epsilon(alone, program.cost, program.notion, epsilon)
+    else:
+        found = best_at_distortion(alone, program.cost, program.notion, wanted or Fraction(0))
+    made = ByTable(space, row_matrix(found.mechanism), program.names)
+    return replace(found, space=space, mechanism=made)
 
 
 # The best mechanism for a level of privacy, or the most privacy for a distortion.
@@ -291,11 +203,13 @@ def best(
         space: `Records(rows, values)`.
         prior: how the data are distributed. Independent rows or blocks, and rows that it treats
             alike, make large tables possible. For a set (`Hull`, `Box`) the distortion of its worst
-            member counts, at an ε of "dp" or "identifiability".
+            member counts, under "dp" or "identifiability", and `prior` is the least favourable one.
         epsilon: the level: ε, or nats of mutual information.
         distortion: or the expected distortion to stay within.
         notion: "dp" (replace), "identifiability" or "mutual-information".
-        cost: m × m, what showing b for a costs; Hamming by default.
+        cost: m × m, what showing b for a costs; Hamming by default. Further columns are answers
+            beside the values, such as "missing". A matrix of m^n × m^n is the cost of showing a
+            whole table for another, which may be anything. Or a spelling (`check_cost`).
 
     Raises:
         MissingExtra: whosin[distortion] is not installed.
@@ -307,17 +221,21 @@ def best(
     if notion not in NOTION_NAMES:
         raise UnknownName("notion", str(notion), NOTION_NAMES)
     require_exactly_one(epsilon=epsilon, distortion=distortion)
-    if isinstance(prior, PriorSet):
-        level = None if epsilon is None else _read_level(epsilon, notion)
-        return best_over(space, prior, cost, notion, level)
-    known = find_structure(space, prior)
-    matrix = check_cost(known.space, cost)
-    if epsilon is not None:
-        return best_at_epsilon(known, matrix, notion, _read_level(epsilon, notion))
-    most = rational(known.space.rows) * rational(float(matrix.max()))
-    wanted = rational(distortion, "distortion")
-    if not 0 <= wanted <= most:
+    if not isinstance(space, Records):
+        raise invalid_value("space", "Records(rows, values)", repr(space))
+    matrix = check_cost(space, cost)
+    level = None if epsilon is None else _read_level(epsilon, notion)
+    times = 1 if is_of_tables(space, matrix) else space.rows
+    most = rational(times) * rational(float(matrix.max()))
+    wanted = None if distortion is None else rational(distortion, "distortion")
+    if wanted is not None and not 0 <= wanted <= most:
         raise invalid_value("distortion", f"from 0 to {spell(most)}", spell(wanted))
+    if (program := set_program(space, prior, matrix, notion)) is not None:
+        return best_by_program(program, prior, level, wanted)
+    known = find_structure(space, prior)
+    if level is not None:
+        return best_at_epsilon(known, matrix, notion, level)
+    assert wanted is not None
     return best_at_distortion(known, matrix, notion, wanted)
 
 
@@ -344,11 +262,11 @@ def best_at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) 
         return Optimum(space, notion, "epsilon", *result, *bounds)
 
     if epsilon == math.inf or (notion == "mutual-information" and epsilon >= known.entropy):
-        return ends(0.0, identity_mechanism(space.values), known.entropy)
+        return ends(0.0, identity_mechanism(*cost.shape), known.entropy)
     if notion == "mutual-information":
         if epsilon == 0:
             value, table = best_constant(known, cost)
-            return ends(round_up(value), constant_mechanism(table, space.values), 0.0)
+            return ends(round_up(value), constant_mechanism(table, *cost.shape), 0.0)
         return rate_optimum(known, cost, epsilon=epsilon)
     problem = PriorProblem(known, cost, notion)
     epsilon = max(epsilon, problem.floor)
@@ -396,15 +314,15 @@ def best_at_distortion(known: Structure, cost: Array, notion: str, wanted: Fract
         note = (
             "the prior has zeros: ε_X is infinite, and so is the identifiability of any mechanism"
         )
-        return ends(math.inf, 0.0, identity_mechanism(space.values), known.entropy, note)
+        return ends(math.inf, 0.0, identity_mechanism(*cost.shape), known.entropy, note)
     most, table = best_constant(known, cost)
     if wanted >= most:
         floor = known.spread if notion == "identifiability" else 0.0
-        made = constant_mechanism(table, space.values)
+        made = constant_mechanism(table, *cost.shape)
         return ends(floor, round_up(most), made, 0.0, "a constant answer is within the distortion")
     if wanted == 0:
         level = known.entropy if notion == "mutual-information" else math.inf
-        exact = identity_mechanism(space.values)
+        exact = identity_mechanism(*cost.shape)
         return ends(level, 0.0, exact, known.entropy, "no distortion: the data themselves")
     if notion == "mutual-information":
         return rate_optimum(known, cost, distortion=float(wanted))
@@ -457,6 +375,9 @@ def curves(
         if notion not in NOTION_NAMES:
             raise UnknownName("notion", str(notion), NOTION_NAMES)
     known = find_structure(space, prior)
+    if is_of_tables(known.space, check_cost(known.space, cost)):
+        message = "curves are for costs of single rows"
+        raise Unsupported(message, field="cost", hint="ask for one epsilon or distortion at a time")
     result: dict[str, list[Optimum]] = {}
     skipped: dict[str, str] = {}
     for notion in notions:

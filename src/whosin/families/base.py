@@ -93,6 +93,8 @@ class OtherPeople:
 Weighted = tuple[tuple[int, Fraction], ...]
 Range = tuple[Fraction, Fraction]
 WHOLE_RANGE: Range = (Fraction(0), Fraction(1))
+MEMBERSHIP_WORDS = "that a person is in the data"
+"""What someone may be sure of, after "sure"."""
 PARAMETER_LETTERS = {"m": "m", "k": "k", "β": "beta"}
 """The parameters in symbols, and the fields that hold them."""
 
@@ -324,9 +326,9 @@ class Bounded(Family):
         if (low, high) == WHOLE_RANGE:
             return "and believes anything at all about that person"
         if low == high:
-            return f"and is {chosen_percent(low, 'nearest')} sure of that person"
+            return f"and is {chosen_percent(low, 'nearest')} sure {MEMBERSHIP_WORDS}"
         ends = " and ".join(chosen_percent(end, "nearest") for end in (low, high))
-        return f"and is between {ends} sure of that person"
+        return f"and is between {ends} sure {MEMBERSHIP_WORDS}"
 
     @property
     def limits(self) -> str:

@@ -144,7 +144,8 @@ class AtMostKnown(Bounded):
         return Uninformed() if alone else super().canonical()
 
     def words(self) -> str:
-        return f"someone who knows at most {self.k} people, {self.band} and of everyone else"
+        others = self.band.replace("a person", "any other person")
+        return f"someone who knows at most {self.k} people, {others}"
 
     @property
     def argument(self) -> str:

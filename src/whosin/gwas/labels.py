@@ -22,7 +22,7 @@ import binascii
 import hashlib
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
@@ -448,6 +448,7 @@ def randomise_labels(
     own: Array | None = None,
     own_budget: bool = False,
     new_people: bool | None = None,
+    confirm: Callable[[], None] | None = None,
 ) -> LabelRelease:
     """Draw everyone's label once, paid from a ledger; asked again the same labels come back.
 
@@ -458,6 +459,7 @@ def randomise_labels(
             another phenotype: the curator's word that the phenotypes say nothing of each other.
         new_people: False where people who are new to a ledger that has others are refused; True
             records that nobody is in both, as the curator's word.
+        confirm: called before anything is recorded or paid; not if these labels were drawn before.
 
     Raises:
         BudgetRefused: the plan does not fit what is left, or the number of cases is published.
@@ -477,6 +479,8 @@ def randomise_labels(
     request = _find_request(ledger, name, print_)
     again = request is not None
     if request is None:
+        if confirm is not None:
+            confirm()
         known = registration
         if name not in ledger.datasets():
             known = _claim_people(ledger, name, registration, own_budget, new_people)

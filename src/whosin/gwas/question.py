@@ -259,7 +259,7 @@ class StudyCostEstimate:
         return 0.0 if made is None else (made.variance / 2) ** 0.5
 
     def spend(self) -> Spend:
-        asked = self.question
+        asked, total = self.question, sum(self.epsilons)
         what = {
             "release": "gwas",
             "top": asked.top,
@@ -268,6 +268,8 @@ class StudyCostEstimate:
             "score": asked.score,
             "numbers": asked.numbers,
             "threshold": str(self.threshold),
+            "share": None if asked.numbers == "nothing" else str(self.epsilons[0] / total),
+            "families": asked.families,
             "gap": asked.gap,
             "none of them": asked.none_of_them,
             "loci": None if asked.loci is None else asked.loci.digest(),
@@ -280,7 +282,7 @@ class StudyCostEstimate:
         if self.trait is not None:
             about = [str(self.trait.low), str(self.trait.high), str(self.trait.deviation)]
             what |= {"cases": None, "controls": None, "people": self.cases, "trait": about}
-        paid = sum(self.epsilons) if self.charge is None else self.charge
+        paid = total if self.charge is None else self.charge
         return Spend(what, {self.plan.relation: Cost.pure(paid)})
 
     def relatives_factor(self) -> float:

@@ -361,16 +361,14 @@ def _open_budget(
     """Open the study's budget, or see that it is for this study; what is to be noted."""
     notes: list[str] = []
     copies = "warn" if new_people is None else "refuse"
-    if name in ledger.datasets():
-        if amend:
-            ledger.amend(name, registration)
-    elif new_people is None or _is_further_phenotype(ledger, name, registration):
+    known = name in ledger.datasets()
+    if not known and (new_people is None or _is_further_phenotype(ledger, name, registration)):
         notes = [describe_copy(name, other) for other in ledger.copies(name, registration)[:1]]
         # Nobody may register these people under another name meanwhile.
         copies = "warn" if notes else "refuse"
-    else:
-        registration = ledger.claim_people(name, registration, new_people=new_people)
-    ledger.admit(name, plan, registration=registration, copies=copies)
+    elif not known:
+        registration = ledger.claim_people(name, registration, new_people=bool(new_people))
+    ledger.admit(name, plan, registration=registration, amend=amend and known, copies=copies)
     return notes
 
 

@@ -13,15 +13,6 @@ from whosin.ledger import encoding
 from whosin.ledger.budget import Cost, Spend
 from whosin.ledger.entries import Debit, Entry
 from whosin.ledger.ledger import Ledger
-from whosin.mechanisms import Composed
-from whosin.notions import (
-    BayesianDifferentialPrivacy,
-    GaussianRelease,
-    measure_gaussian_leakage,
-)
-from whosin.notions.reading import read_release
-from whosin.priors import GaussianVector
-from whosin.priors.table import DEPENDENCE_KEYS, read_dependence
 from whosin.validation import check_kind
 
 # Levels of Bayesian differential privacy do not add, and may grow faster than their sum. So a
@@ -73,6 +64,11 @@ class JointBudget:
 
     def level(self, releases: tuple[Mapping[str, Any], ...]) -> float:
         """ε of these releases together: what no row leaks more than."""
+        from whosin.mechanisms import Composed
+        from whosin.notions import BayesianDifferentialPrivacy
+        from whosin.notions.reading import read_release
+        from whosin.priors.table import DEPENDENCE_KEYS, read_dependence
+
         if self.is_gaussian:
             return self._gaussian_level(releases)
         if not any(key in self.model for key in DEPENDENCE_KEYS):
@@ -86,6 +82,9 @@ class JointBudget:
         return float(BayesianDifferentialPrivacy(priors).measure(joint, space).value)
 
     def _gaussian_level(self, releases: tuple[Mapping[str, Any], ...]) -> float:
+        from whosin.notions import GaussianRelease, measure_gaussian_leakage
+        from whosin.priors import GaussianVector
+
         check_keys(dict(self.model), ("gaussian", "delta", "distance"), "model")
         given = check_kind(self.model["gaussian"], dict, "gaussian", "an object")
         check_keys(given, ("covariance", "autoregressive", "rows", "innovation"), "gaussian")

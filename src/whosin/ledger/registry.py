@@ -389,15 +389,18 @@ class Registry:
         resume: bool = False,
         share: object = None,
         registration: Registration | None = None,
+        amend: bool = False,
         copies: str = "warn",
     ) -> BudgetState:
-        """Open a session: register a new dataset, or see that the plan fits what is left.
+        """Open a session: register a new dataset, or see that the plan fits what is left. Nothing
+        is recorded of a session that is refused.
 
         Args:
             resume: admit the plan that the dataset was registered with whatever has been spent, to
                 go on, or to retry after a crash; each debit is still checked.
             share: the part of the plan that the session will spend; all of it by default.
             registration: the table that will be asked; one without a table is bound to it.
+            amend: record that the dataset goes on with this table, as `amend` does.
             copies: as for `register`.
 
         Raises:
@@ -414,19 +417,15 @@ class Registry:
                 self._register(connection, name, plan, budget, registration, copies)
                 row = entries.dataset_row(connection, name)
         budget_state = entries.read_budget_state(row)
-        if registration is not None:
-            if budget_state.registered is None:
-                budget_state = self.amend(name, registration)
-            elif (
-                budget_state.registered.registration.universe is None
-                and registration.universe is not None
-            ):
-                budget_state.registered.check(name, replace(registration, universe=None))
-                budget_state = self.amend(name, registration)
+        changes = registration is not None and _changes_table(budget_state, registration, amend)
+        retried = resume and budget_state.plan.to_dict() == plan.to_dict()
+        if not retried or (changes and not budget_state.spendable_units):
+            check_session(budget_state, plan, budget, share)
+        if changes and registration is not None:
+            open_for_debits(budget_state)
+            budget_state = self.amend(name, registration)
             assert budget_state.registered is not None
             budget_state.registered.check(name, registration)
-        if not (resume and budget_state.plan.to_dict() == plan.to_dict()):
-            check_session(budget_state, plan, budget, share)
         return budget_state
 
     def amend(self, dataset: str, registration: Registration) -> BudgetState:
@@ -603,6 +602,20 @@ class Registry:
 
     def _signed(self, body: dict[str, Any], time: str) -> dict[str, Any]:
         return {"who": self.who, "when": time, **body}
+
+
+def _changes_table(budget_state: BudgetState, registration: Registration, amend: bool) -> bool:
+    """Whether a session on a table has an amendment to record; refuses another table than the
+    dataset's, or with `amend` one that it cannot go on with."""
+    before, name = budget_state.registered, budget_state.dataset
+    if before is None:
+        return True
+    if amend:
+        before.amended(name, registration)
+        return True
+    universe = before.registration.universe is None and registration.universe is not None
+    before.check(name, replace(registration, universe=None) if universe else registration)
+    return universe
 
 
 def _check_copies(copies: object) -> None:

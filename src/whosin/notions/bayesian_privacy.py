@@ -19,7 +19,7 @@ from whosin.mechanisms import Channel, Composed, Geometric, Laplace
 from whosin.mechanisms.additive_noise import check_whole
 from whosin.notions import certificates
 from whosin.notions.base import Level, Notion, OfPriors, Witness
-from whosin.priors import MarkovChain, Prior
+from whosin.priors import Independent, MarkovChain, Prior, PriorSet
 from whosin.spaces import Among, Records, Space, WorldFunction, read_statistic
 
 
@@ -520,7 +520,9 @@ class BayesianDifferentialPrivacy(OfPriors):
     blocks and pedigrees only connected sets of unknown rows, by message passing.
 
     Args:
-        prior: a prior on records, or a list of them; then the largest of their leakages counts.
+        prior: a prior on records, or a list of them; then the largest of their leakages counts. Of
+            independent rows only what is possible matters, so over a set of such priors (`Hull`,
+            `Box`) a member attains the most in which everything is possible that is in any.
     """
 
     unit: ClassVar[str] = "ε"
@@ -543,15 +545,24 @@ class BayesianDifferentialPrivacy(OfPriors):
             queries = noisy_sum(mechanism, space)
             if queries is not None:
                 return measure_chain_leakage(prior, space, queries)
-        if isinstance(space, Records) and (
-            joint or (space.values + 1) ** space.rows > MAX_CERTIFIED_CONDITIONS
+        if (
+            isinstance(prior, Prior)
+            and isinstance(space, Records)
+            and (joint or (space.values + 1) ** space.rows > MAX_CERTIFIED_CONDITIONS)
         ):
             from whosin.notions.network_leakage import measure_network_leakage, noisy_sums
 
             factors, sums = prior.factors(space), noisy_sums(mechanism, space)
             if factors is not None and sums is not None:
                 return measure_network_leakage(factors, space, sums)
-        return _measure_by_table(self, prior, *certificates.record_channel(mechanism, space))
+        channel, space = certificates.record_channel(mechanism, space)
+        if isinstance(prior, PriorSet):
+            member = Independent([each.widest() for each in prior.of_rows(space)])
+            level = _measure_by_table(self, member, channel, space)
+            assert level.witness is not None
+            case = replace(level.witness, adversary=lambda: member)
+            return replace(level, witness=case)
+        return _measure_by_table(self, prior, channel, space)
 
 
 def _attained_level(level: Level) -> Number:

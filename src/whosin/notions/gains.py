@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -51,6 +52,10 @@ class GainFunction(ABC):
     @abstractmethod
     def check(self, space: Space) -> None:
         """Raise `InvalidInput` unless it makes sense on this space."""
+
+    @abstractmethod
+    def rows(self, space: Space) -> list[list[Fraction]]:
+        """Its guesses, each with the gain in every world, in world order."""
 
     @abstractmethod
     def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
@@ -126,6 +131,9 @@ class GainMatrix(GainFunction):
     def check(self, space: Space) -> None:
         hint = "give a number for each world, in world order"
         check_count(len(self.matrix[0]), space.worlds, "gain", "columns", "worlds", hint)
+
+    def rows(self, space: Space) -> list[list[Fraction]]:
+        return [list(row) for row in self.matrix]
 
     def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
         floats = np.array([[float(each) for each in row] for row in self.matrix])
@@ -213,11 +221,20 @@ class SinglingOut(GainFunction):
                 if sum((masses[value] for value in chosen), Fraction(0)) <= self.limit:
                     yield chosen
 
-    def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
-        assert isinstance(space, Records)
+    def _fits(self, space: Records) -> tuple[list[tuple[int, ...]], list[Array]]:
+        """The predicates, and in which worlds exactly one row fits each."""
         chosen = list(self.predicates(space))
         digits = np.array(list(space), dtype=np.int64)
-        fits = [(np.isin(digits, each).sum(axis=1) == 1) for each in chosen]
+        return chosen, [(np.isin(digits, each).sum(axis=1) == 1) for each in chosen]
+
+    def rows(self, space: Space) -> list[list[Fraction]]:
+        return [
+            list(map(Fraction, map(int, each))) for each in self._fits(need_records(space, ""))[1]
+        ]
+
+    def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
+        assert isinstance(space, Records)
+        chosen, fits = self._fits(space)
         values = np.array([near[each].sum() for each in fits])
         indices, zero = near_largest(values, len(near)), flint_rational(0)
         gains = [sum((weight(int(w)) for w in np.flatnonzero(fits[p])), zero) for p in indices]
@@ -252,6 +269,14 @@ class Tries(GainFunction):
         if self.k > space.worlds:
             accepted = f"at most {spell(space.worlds)}, the number of worlds"
             raise invalid_value("tries", accepted, self.k)
+
+    def rows(self, space: Space) -> list[list[Fraction]]:
+        what = f"{self.k} tries at {spell(space.worlds)} worlds"
+        if math.comb(space.worlds, self.k) * space.worlds > MAX_PREDICATE_ENTRIES:
+            hint = "use fewer tries or rows"
+            raise Unsupported(f"{what} are too many guesses", field="gain", value=self, hint=hint)
+        named = combinations(range(space.worlds), self.k)
+        return [[Fraction(world in each) for world in range(space.worlds)] for each in named]
 
     def best(self, near: Array, weight: Callable[[int], Any], space: Space) -> Guess:
         least = np.partition(near, -self.k)[-self.k]

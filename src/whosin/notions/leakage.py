@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+import math
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import islice, product
@@ -11,14 +12,26 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.errors import UnknownName, Unsupported, invalid_value
-from whosin.exact import Array, exact_fraction, flint_rational, is_exact, log_up, rational
+from whosin.exact import (
+    Array,
+    exact_fraction,
+    flint_rational,
+    is_exact,
+    log_up,
+    rational,
+    round_up,
+)
 from whosin.families import AnyPrior, Explicit, Family, FixedProbability
 from whosin.mechanisms import Channel, read_channel
 from whosin.notions.base import Level, Notion, OfPriors, Witness, exact_or_up
+from whosin.notions.certificates import bracket_level
 from whosin.notions.gains import GainFunction, Tries, read_gain_function, world_name
-from whosin.priors import FixedSize, Independent, Prior, Uniform, WorldTable
+from whosin.notions.prior_sets import LeakageOver, SetCorners, enclose_maximum
+from whosin.priors import FixedSize, Independent, Prior, PriorSet, Uniform, WorldTable
+from whosin.priors.sets import Row, RowSet, member_prior
 from whosin.spaces import CountLattice, Records, Space, Subsets
 from whosin.spaces.arrays import scaled_products
+from whosin.spaces.worlds import need_records
 from whosin.validation import read_list
 
 
@@ -105,7 +118,8 @@ class Leakage(Notion):
         prior: a prior, a list of priors, or a family; then the largest of their leakages counts,
             exactly for lists, for families of so few priors that all can be tried (uninformed; one
             belief for everyone who is uncertain), and for any prior where the world itself is
-            guessed in one try. For other families it is a bracket.
+            guessed in one try. For other families it is a bracket. Over a set of priors (`Hull`,
+            `Box`) it is exact where few corners and guesses have to be combined, else a bracket.
         form: "multiplicative" (a factor of at least 1) or "additive" (a difference).
     """
 
@@ -151,6 +165,8 @@ class Leakage(Notion):
         channel = read_channel(mechanism, space).on_worlds()
         channel.need_finite("leakage")
         self.gain.check(channel.space)
+        if isinstance(self.prior, PriorSet):
+            return self._over(channel, self.prior)
         listed: Iterable[Prior] = self.priors
         if isinstance(self.prior, Family) and not listed:
             listed = _all_priors(self.prior, channel)
@@ -179,6 +195,20 @@ class Leakage(Notion):
         value = max(ratio, Fraction(1)) if self.is_factor else max(after - before, Fraction(0))
         more = {"guess": guess, "strategy": strategy, "adversary": lambda: prior}
         return exact_or_up(value, exact), Witness.shown(None, (before, after, ratio), exact, **more)
+
+    def _over(self, channel: Channel, prior: PriorSet) -> Level:
+        """The largest leakage of a member of a set, with that member."""
+        known = SetCorners(prior, need_records(channel.space, "a set of priors"))
+        search = LeakageOver(self.gain, self.is_factor, known, channel)
+        if (found := search.enumerate_vertices()) is not None:
+            value, case = self._case(channel, found)
+            note = "The least favourable prior is where guesses tie, or at a corner of the set."
+            return Level(value, case, True, (), notion=self, note=note)
+        upper, weights = enclose_maximum(known, search.bound, search.value)
+        value, case = self._largest(channel, [known.mix(weights, plain) for plain in (True, False)])
+        high = max(math.nextafter(upper, math.inf), round_up(exact_fraction(value)))
+        exact, _ = bracket_level(high, float(value))
+        return Level(high, case, exact, (), None if exact else value, notion=self)
 
     def _most(self, channel: Channel) -> Any:
         """What no prior exceeds: the factor of maximal leakage. With V after ≤ factor · V before
@@ -277,7 +307,9 @@ class PointwiseLeakage(OfPriors):
     output has any guess of any secret become better by a larger factor (Saeidian et al. 2023).
 
     Args:
-        prior: a prior, or a list of them; then the largest of their levels counts.
+        prior: a prior, or a list of them; then the largest of their levels counts. Over a set
+            (`Hull`, `Box`) an output is least likely at a corner, and any world that some member
+            allows can be made possible there: the level is a limit where the corner excludes it.
     """
 
     unit: ClassVar[str] = "nats"
@@ -286,6 +318,8 @@ class PointwiseLeakage(OfPriors):
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel = read_channel(mechanism, space).on_worlds()
         channel.need_finite("pointwise leakage")
+        if isinstance(self.prior, PriorSet):
+            return _pointwise_over(self, channel, self.prior)
         cases = (
             (_largest_likelihood_ratio(channel, world_masses(prior, channel.space)), prior)
             for prior in self.priors
@@ -317,3 +351,87 @@ def _largest_likelihood_ratio(channel: Channel, mass: Array) -> Case:
         world = max(worlds, key=entries.__getitem__)
         cases.append((rational(entries[world] / total), world, output, mass[world]))
     return max(cases, key=lambda case: case[0])
+
+
+def _pointwise_over(notion: Notion, channel: Channel, prior: PriorSet) -> Level:
+    """max over outputs of the largest likelihood of a world that is possible, over the least
+    probability of the output, which is linear in each part."""
+    space = need_records(channel.space, "a set of priors")
+    parts = prior.parts(space)
+    widest = member_prior([each.widest() for each in parts], space)
+    possible = [x for x, mass in enumerate(widest.on_records(space, rational)) if mass]
+    best: tuple[Fraction | float, int, int, list[Row]] | None = None
+    for output in range(len(channel.outputs)):
+        entries = {x: rational(channel.entries.at(x, output)) for x in possible}
+        world = max(entries, key=entries.__getitem__)
+        if not entries[world]:
+            continue
+        total, rows = _least_probability(
+            parts, [entries.get(x, Fraction(0)) for x in range(space.worlds)]
+        )
+        ratio = entries[world] / total if total else math.inf
+        if best is None or ratio > best[0]:
+            best = ratio, output, world, rows
+    assert best is not None
+    ratio, output, world, rows = best
+    exact = channel.exact is not None and is_exact(*prior.parameters)
+
+    def case_at(share: Fraction) -> Witness:
+        """At the corner, moved by this share towards where all is possible."""
+        near = [
+            tuple((1 - share) * p + share * q for p, q in zip(row, each.widest(), strict=True))
+            for row, each in zip(rows, parts, strict=True)
+        ]
+        member = member_prior(near, space)
+        mass = member.on_records(space, flint_rational)
+        total = sum(mass[x] * channel.entries.at(x, output) for x in possible)
+        factor = rational(channel.entries.at(world, output) / total)
+        before = rational(mass[world])
+        return Witness.shown(
+            channel.outputs[output],
+            (before, before * factor, factor),
+            exact,
+            guess=world_name(space, world),
+            adversary=lambda: member,
+            attained=share in (0, 1),
+        )
+
+    corner = member_prior(rows, space).on_records(space, rational)
+    if corner[world] or ratio == 1:  # a factor of 1 is that of any member
+        case = case_at(Fraction(not corner[world]))
+        return Level(log_up(ratio), case, True, (), notion=notion)
+
+    def nearer(claim: Fraction) -> Witness:
+        share = LIMIT_SHARE
+        while (case := case_at(share)).ratio != math.inf and log_up(rational(case.ratio)) <= claim:
+            share *= LIMIT_SHARE
+        return case
+
+    case = case_at(LIMIT_SHARE)
+    return Level(log_up(ratio), case, True, (), notion=notion, nearer=nearer)
+
+
+LIMIT_SHARE = Fraction(1, 2**20)
+"""How near to a limit the case is that is shown."""
+
+
+def _least_probability(
+    parts: Sequence[RowSet], entries: list[Fraction]
+) -> tuple[Fraction, list[Row]]:
+    """The least mean of these entries over products of members, and the members: all corners of the
+    parts but the last, and for the last the best answer to them."""
+    if len(parts) == 1:
+        row = parts[0].worst([-entry for entry in entries])
+        return sum((p * entry for p, entry in zip(row, entries, strict=True)), Fraction(0)), [row]
+    best: tuple[Fraction, list[Row]] | None = None
+    width = len(entries) // parts[0].values
+    for corner in parts[0].corners():
+        rest = [
+            sum((p * entries[v * width + x] for v, p in enumerate(corner) if p), Fraction(0))
+            for x in range(width)
+        ]
+        total, rows = _least_probability(parts[1:], rest)
+        if best is None or total < best[0]:
+            best = total, [corner, *rows]
+    assert best is not None
+    return best

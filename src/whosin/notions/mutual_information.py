@@ -25,7 +25,15 @@ from whosin.mechanisms import Channel, read_channel
 from whosin.notions.base import Level, Notion, OfOnePrior
 from whosin.notions.certificates import bracket_level, record_channel
 from whosin.notions.leakage import row_worlds
-from whosin.priors import WorldTable
+from whosin.notions.prior_sets import (
+    FLOAT_SLACK,
+    SetCorners,
+    enclose_maximum,
+    mix_corners,
+    product_masses,
+)
+from whosin.priors import Prior, PriorSet, WorldTable
+from whosin.priors.sets import Row, RowSet, member_prior
 from whosin.spaces import Records, Space
 from whosin.spaces.arrays import scaled_products
 
@@ -41,6 +49,10 @@ ENOUGH_BITS = 64
 class MutualInformation(OfOnePrior):
     """I(X; Y) in nats (Wang, Ying, Zhang 2014), rounded up: an average, so no single case stands
     behind it and the witness is None.
+
+    Args:
+        prior: a prior on records, or a set of them (`Hull`, `Box`); then the largest level of any
+            member counts, between two certified numbers, and `Level.prior` attains the lower one.
     """
 
     unit: ClassVar[str] = "nats"
@@ -53,6 +65,8 @@ class MutualInformation(OfOnePrior):
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
         channel, records = record_channel(mechanism, space)
         channel.need_finite("mutual information")
+        if isinstance(self.prior, PriorSet):
+            return _information_over(self, channel, self.prior, records)
         mass = self.prior.on_records(records, flint_rational)
         if channel.likelihoods.size <= MAX_BALL_ENTRIES:
             return Level(sum_information(mass, channel.rationals), None, True, (), notion=self)
@@ -103,6 +117,89 @@ def _float_information(mass: Array, channel: Channel) -> tuple[float, float]:
     return max(above, 0.0), max(math.nextafter(below, -math.inf), 0.0)
 
 
+# Mutual information over a set of priors.
+#
+# For any output probabilities q, I(p) ≤ Σ_x p(x) KL(A_x ‖ q), linear in p. I is concave in one row
+# (or in whole tables), and the best mixture of corners is found as the capacity is, corners coming
+# in one by one: the bound closes. In several rows it is not concave, and cells close in.
+
+MAX_SET_ROUNDS = 200
+"""Corners that come in."""
+
+
+def _information_over(notion: Notion, channel: Channel, prior: PriorSet, space: Records) -> Level:
+    table = np.asarray(channel.wide, dtype=float)
+    negative, parts = negative_entropies(table), prior.parts(space)
+    if len(parts) == 1:
+        points, weights = _best_mixture(parts[0], table, negative)
+        rows = [[mix_corners(points, weights, plain)] for plain in (True, False)]
+        outputs = weights @ floats_of_rows(points) @ table
+        far = _divergences(channel, table, outputs)
+        worst = parts[0].worst(far.tolist())
+        high = sum(float(p) * far[x] for x, p in enumerate(worst) if p) * FLOAT_SLACK
+        members = [member_prior(each, space) for each in rows]
+    else:
+        known = SetCorners(prior, space)
+
+        def bound(points: list[Array]) -> tuple[float, Array]:
+            masses = product_masses(points)
+            rows, means = masses @ table, masses @ negative
+            seen = rows.max(axis=0) > 0
+            chosen, weights = _best_prior(rows[:, seen], means)
+            shares = np.zeros(len(masses))
+            shares[chosen] = weights
+            far = _divergences(channel, table, shares @ rows)
+            possible = masses.max(axis=0) > 0
+            return float((masses[:, possible] @ far[possible]).max()) * FLOAT_SLACK, shares
+
+        def information(mass: Array) -> float:
+            used, q = mass > 0, mass @ table
+            with np.errstate(divide="ignore"):
+                logs = np.where(q > 0, np.log(q), 0.0)
+            return float(mass[used] @ negative[used] - q @ logs)
+
+        high, mixed = enclose_maximum(known, bound, information)
+        members = [known.mix(mixed, plain) for plain in (True, False)]
+    low, member = max(
+        ((_information_below(each, channel, space), each) for each in members),
+        key=lambda case: case[0],
+    )
+    high = max(math.nextafter(high, math.inf), low)
+    exact, lower = bracket_level(high, low)
+    return Level(high, None, exact, (), lower, notion=notion, prior=member)
+
+
+def _information_below(prior: Prior, channel: Channel, space: Records) -> float:
+    """I(X; Y) under one prior, rounded down."""
+    mass = prior.on_records(space, flint_rational)
+    if channel.likelihoods.size <= MAX_BALL_ENTRIES:
+        return sum_information(mass, channel.rationals, up=False)
+    return _float_information(mass, channel)[1]
+
+
+def _best_mixture(members: RowSet, table: Array, negative: Array) -> tuple[list[Row], Array]:
+    """Members of one part and the weights of their mixture that is nearly best."""
+    points = list(dict.fromkeys(members.likeliest(value) for value in range(members.values)))
+    for _ in range(MAX_SET_ROUNDS):
+        masses = floats_of_rows(points)
+        rows = masses @ table
+        seen = rows.max(axis=0) > 0
+        weights = _capacity_weights(rows[:, seen], masses @ negative)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = np.where(seen, np.log(weights @ rows), 0.0)
+        far = np.where(masses.max(axis=0) > 0, negative - table @ logs, 0.0)
+        worst = members.worst(far.tolist())
+        reached = float(weights @ masses @ far)
+        if worst in points or float(floats_of_rows([worst])[0] @ far) <= reached + CAPACITY_GAP:
+            break
+        points.append(worst)
+    return points, weights
+
+
+def floats_of_rows(rows: list[Row]) -> Array:
+    return np.array([[float(p) for p in row] for row in rows])
+
+
 # Capacity: mutual information over all priors, between two certified numbers.
 #
 # For any prior π with output probabilities q, I(π) ≤ capacity ≤ max_x KL(A_x ‖ q) (Blahut and
@@ -139,7 +236,7 @@ class Capacity(Notion):
             message = f"the capacity of {spell(table.shape[1])} outputs takes too long"
             hint = f"use at most {spell(MAX_CAPACITY_OUTPUTS)}"
             raise Unsupported(message, field="mechanism", value=table.shape[1], hint=hint)
-        chosen, weights = _best_prior(table)
+        chosen, weights = _best_prior(table, negative_entropies(table))
         mass = {int(row): Fraction(float(w)) for row, w in zip(chosen, weights, strict=True) if w}
         total = sum(mass.values())
         shares = np.array([flint_rational(share / total) for share in mass.values()], dtype=object)
@@ -156,27 +253,40 @@ class Capacity(Notion):
 
 
 def _capacity_above(channel: Channel, outputs: Array) -> float:
-    """max_x KL(A_x ‖ q) for these output probabilities, rounded up.
+    """max_x KL(A_x ‖ q) for these output probabilities, rounded up."""
+    q = np.array([float(rational(each)) for each in outputs])
+    far = _divergences(channel, np.asarray(channel.wide, dtype=float), q)
+    return max(math.nextafter(float(far.max()), math.inf), 0.0)
+
+
+def _divergences(channel: Channel, table: Array, q: Array) -> Array:
+    """KL(A_x ‖ q) for each world, rounded up; infinite where q misses an output.
 
     Sums of K terms in floats, whose inputs are within 2^−52 of the truth. Rows of floats may miss a
     sum of 1 by a little; KL of the output probabilities is then at least minus twice that.
     """
-    table = np.asarray(channel.wide, dtype=float)
-    q = np.array([float(rational(each)) for each in outputs])
     with np.errstate(divide="ignore", invalid="ignore"):
         logs = np.log(table) - np.log(q)
         terms = np.where(table > 0, table * logs, 0.0)
         size = np.where(table > 0, table * (np.abs(np.log(table)) + np.abs(np.log(q)) + 1), 0.0)
     value = terms.sum(axis=1) + size.sum(axis=1) * (table.shape[1] + 16) * 2.0**-52
     off = 0.0 if channel.exact is not None else 2 * float(np.abs(table.sum(axis=1) - 1).max())
-    return max(math.nextafter(float(value.max()) + off, math.inf), 0.0)
+    return np.asarray(value + off)
 
 
-def _best_prior(table: Array) -> tuple[Array, Array]:
-    """Rows and their weights, nearly best."""
-    count, columns = table.shape
+def negative_entropies(table: Array) -> Array:
+    """Σ_y A(y|x) ln A(y|x) of each row."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        negative = np.where(table > 0, table * np.log(table), 0.0).sum(axis=1)
+        return np.asarray(np.where(table > 0, table * np.log(table), 0.0).sum(axis=1))
+
+
+def _best_prior(table: Array, negative: Array) -> tuple[Array, Array]:
+    """Rows and their weights, nearly best.
+
+    Args:
+        negative: minus the mean entropy of the output given what a row stands for.
+    """
+    count, columns = table.shape
     if count <= max(2 * CAPACITY_BLOCK_ROWS, 2 * columns):
         chosen = np.arange(count)
         return chosen, _capacity_weights(table, negative)

@@ -8,21 +8,26 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
 from whosin.exact import is_exact, probability, rational
 from whosin.priors.base import SUM_TOLERANCE, Prior, read_distribution
 from whosin.priors.independent import Independent
+from whosin.spaces.arrays import require_table
 from whosin.spaces.worlds import Records
 from whosin.validation import check_count, read_list
 
 # Sets of priors on records: each row's distribution lies anywhere in a set (Wang14 asks for it).
 #
-# Rows are independent, and each takes any member of its set. A set is not a prior: what asks for a
-# single one is refused, since few quantities are settled at a set's corners.
+# Rows are independent, and each takes any member of its set. Or the set is of whole tables, whose
+# rows may depend on each other: then it is a set of one row that has every table as a value. A set
+# is not a prior: what asks for a single one is refused, since little is settled at its corners.
 
 Row = tuple[Fraction, ...]
+MAX_CORNER_CANDIDATES = 1 << 15
+"""Choices of bounds that are tried for the corners of a box."""
 
 
 class RowSet(ABC):
@@ -50,6 +55,15 @@ class RowSet(ABC):
     def worst(self, costs: Sequence[Any]) -> Row:
         """A member with the largest mean of these costs, one for each value."""
 
+    @abstractmethod
+    def corners(self) -> list[Row]:
+        """Members whose mixtures are the whole set."""
+
+    def widest(self) -> Row:
+        """A member in which every value is possible that is possible in any."""
+        members = [self.likeliest(value) for value in range(self.values)]
+        return tuple(sum(each, Fraction(0)) / len(members) for each in zip(*members, strict=True))
+
     def all_odds(self) -> dict[tuple[int, int], Fraction | float]:
         """The odds of any two different values, where the first one is possible."""
         pairs = ((a, b) for a in range(self.values) for b in range(self.values) if a != b)
@@ -58,14 +72,32 @@ class RowSet(ABC):
 
 
 class PriorSet(Prior):
-    """All priors of independent rows, each row's distribution in its own set."""
+    """All priors of independent rows, each row's distribution in its own set; or a set of priors of
+    whole tables."""
 
     @property
     @abstractmethod
     def sets(self) -> tuple[RowSet, ...]:
         """One set that serves every row, or one for each row."""
 
+    def of_tables(self, space: Records) -> RowSet | None:
+        """The set over whole tables, in world order; nothing where there is one for each row."""
+        alone = len(self.sets) == 1 and space.rows > 1
+        return self.sets[0] if alone and self.sets[0].values == space.worlds else None
+
+    def parts(self, space: Records) -> tuple[RowSet, ...]:
+        """The parts of a table that are independent: its rows, or the whole of it."""
+        tables = self.of_tables(space)
+        return self.of_rows(space) if tables is None else (tables,)
+
     def of_rows(self, space: Records) -> tuple[RowSet, ...]:
+        if self.of_tables(space) is not None:
+            raise Unsupported(
+                f"this {type(self).__name__} is a set of priors of whole tables, and this asks for "
+                "one of independent rows",
+                field="prior",
+                hint="give a set of distributions over the values of a row",
+            )
         sets = self.sets * space.rows if len(self.sets) == 1 else self.sets
         hint = "give one set for all rows, or one for each"
         check_count(len(sets), space.rows, "prior", "sets", "rows", hint)
@@ -83,8 +115,17 @@ class PriorSet(Prior):
         return Unsupported(
             f"{type(self).__name__} is a set of priors on records, and this asks for one prior",
             field="prior",
-            hint="only Identifiability and distortion.best take a set",
+            hint="give a list of priors",
         )
+
+
+def member_prior(members: Sequence[Row], space: Records) -> Prior:
+    """The prior with these members of a set's parts."""
+    from whosin.priors.table import WorldTable
+
+    if len(members) == 1 and len(members[0]) == space.worlds and space.rows > 1:
+        return WorldTable(members[0])
+    return Independent(list(members))
 
 
 def odds_ratio(top: Fraction, bottom: Fraction) -> Fraction | float | None:
@@ -130,6 +171,24 @@ class WithinBounds(RowSet):
     def worst(self, costs: Sequence[Any]) -> Row:
         return self._filled({}, sorted(range(self.values), key=lambda value: -costs[value]))
 
+    def corners(self) -> list[Row]:
+        ends = [sorted(set(pair)) for pair in zip(self.low, self.high, strict=True)]
+        tried = self.values * math.prod(map(len, ends))
+        if tried > MAX_CORNER_CANDIDATES:
+            raise Unsupported(
+                f"a Box of {self.values} values has too many corners",
+                field="prior",
+                value=self.values,
+                hint="use fewer values, tighter bounds, or a Hull",
+            )
+        found: dict[Row, None] = {}
+        for free in range(self.values):
+            for chosen in product(*ends[:free], *ends[free + 1 :]):
+                left = 1 - sum(chosen, Fraction(0))
+                if self.low[free] <= left <= self.high[free]:
+                    found[(*chosen[:free], left, *chosen[free:])] = None
+        return list(found)
+
     def _pair(self, a: int, b: int) -> tuple[Fraction, Fraction]:
         """p(a), p(b) with the largest ratio: b as unlikely as it can be, then a as likely."""
         least, most = self.sums
@@ -155,7 +214,8 @@ class Box(PriorSet):
 
     Args:
         low, high: the bounds of each value's probability, for every row; or lists of bounds, one
-            for each row.
+            for each row. With a number for each table of several rows, in world order, they bound
+            the probability of tables, whose rows may then depend on each other.
     """
 
     low: tuple[Any, ...]
@@ -224,7 +284,7 @@ def _read_bounds(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> Wit
     return WithinBounds(below, above)
 
 
-ACCEPTED_POINTS = "a list of distributions over values, or one such list a row"
+ACCEPTED_POINTS = "a list of distributions over values, one such list a row, or a list of priors"
 
 
 @dataclass(frozen=True)
@@ -252,6 +312,9 @@ class Mixtures(RowSet):
     def likeliest(self, value: int) -> Row:
         return max(self.points, key=lambda point: point[value])
 
+    def corners(self) -> list[Row]:
+        return list(dict.fromkeys(self.points))
+
     def worst(self, costs: Sequence[Any]) -> Row:
         def mean(point: Row) -> Any:
             return sum(type(cost)(p) * cost for p, cost in zip(point, costs, strict=True))
@@ -265,30 +328,56 @@ class Hull(PriorSet):
 
     Args:
         points: distributions over the values of a row, for every row; or a list of them for each
-            row. `Independent` with one distribution means that distribution.
+            row. `Independent` with one distribution means that distribution. Priors of whole
+            tables (`MarkovChain`, `Table`, …), or a number for each table, mean their mixtures,
+            under which rows depend on each other.
     """
 
     points: tuple[Any, ...]
 
     def __init__(self, points: Iterable[Any]) -> None:
-        given = tuple(map(_plain_tuples, read_list(points, "points", ACCEPTED_POINTS)))
+        listed = read_list(points, "points", ACCEPTED_POINTS)
+        whole = any(isinstance(each, Prior) and not _is_one_row(each) for each in listed)
+        given = listed if whole else tuple(map(_plain_tuples, listed))
         object.__setattr__(self, "points", given)
-        if not given or not all(map(is_nested, given)):
+        if whole and all(map(_is_of_tables, given)):
+            return
+        if whole or not given or not all(map(is_nested, given)):
             raise invalid_value("points", ACCEPTED_POINTS, repr(points))
         _ = self.sets  # reads and checks every number
 
     @cached_property
     def by_row(self) -> bool:
-        return any(is_nested(entry) for entry in self.points[0])
+        return not self.are_priors and any(is_nested(entry) for entry in self.points[0])
+
+    @property
+    def are_priors(self) -> bool:
+        """Whether the points are priors of whole tables."""
+        return isinstance(self.points[0], Prior)
 
     @cached_property
     def sets(self) -> tuple[RowSet, ...]:
+        if self.are_priors:
+            raise self._unsupported("tables")
         if not self.by_row:
             return (_read_mixtures(self.points, "points"),)
         return tuple(_read_mixtures(row, f"points of row {n}") for n, row in enumerate(self.points))
 
+    def of_tables(self, space: Records) -> RowSet | None:
+        if not self.are_priors:
+            return super().of_tables(space)
+        require_table("the priors of a hull", space.worlds, len(self.points))
+        masses = (prior.on_records(space, rational) for prior in self.points)
+        return Mixtures(tuple(tuple(mass) for mass in masses))
+
+    @property
+    def spread(self) -> Fraction | float:
+        return math.inf if self.are_priors else super().spread
+
     @property
     def parameters(self) -> tuple[object, ...]:
+        if self.are_priors:
+            return tuple(each for prior in self.points for each in prior.parameters)
         rows = self.points if self.by_row else (self.points,)
         return tuple(entry for row in rows for point in row for entry in point)
 
@@ -296,6 +385,8 @@ class Hull(PriorSet):
         def exact(row: Any) -> tuple[Row, ...]:
             return tuple(tuple(map(rational, point)) for point in row)
 
+        if self.are_priors:
+            return Hull(prior.canonical() for prior in self.points)
         return Hull(tuple(map(exact, self.points)) if self.by_row else exact(self.points))
 
 
@@ -310,9 +401,18 @@ def _read_mixtures(points: Any, field: str) -> Mixtures:
     return Mixtures(read)
 
 
+def _is_one_row(prior: Prior) -> bool:
+    return isinstance(prior, Independent) and not prior.by_row and isinstance(prior.p, tuple)
+
+
+def _is_of_tables(entry: object) -> bool:
+    scalar = isinstance(entry, Independent) and not isinstance(entry.p, tuple)
+    return isinstance(entry, Prior) and not isinstance(entry, PriorSet) and not scalar
+
+
 def _plain_tuples(entry: Any) -> Any:
-    if isinstance(entry, Independent):
-        if entry.by_row or not isinstance(entry.p, tuple):
-            raise invalid_value("points", ACCEPTED_POINTS, repr(entry))
+    if isinstance(entry, Independent) and _is_one_row(entry):
         return entry.p
+    if isinstance(entry, Prior):
+        raise invalid_value("points", ACCEPTED_POINTS, repr(entry))
     return tuple(map(_plain_tuples, entry)) if is_nested(entry) else entry

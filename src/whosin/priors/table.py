@@ -16,6 +16,7 @@ from whosin.exact import Array, probability, rational
 from whosin.priors.base import AsNumber, Prior, check_sum
 from whosin.priors.correlated import Blocks, MarkovChain, Network
 from whosin.priors.independent import Exchangeable, Independent, Uniform
+from whosin.priors.sets import Box, Hull
 from whosin.spaces import Lattice, Records, Space, Subsets
 from whosin.validation import check_count, check_kind, read_list, read_whole, shorten_value
 
@@ -102,7 +103,8 @@ class WorldTable(Prior):
 
 # Priors on records from files: a prior, a series that follows a chain, blocks of people.
 #
-# A prior file: {"kind": "markov-chain", "initial": …, "transition": …} and the like. A chain file:
+# A prior file: {"kind": "markov-chain", "initial": …, "transition": …} and the like; of a set:
+# {"kind": "box", "low": […], "high": […]}, or "hull" with "points". A chain file:
 # {"chain": {"initial": […], "transition": [[…], …]}, "rows": 1000}, or "chains" with a list. A
 # block file: {"blocks": [{"size": 3, "copies": 400, "sets": [{"present": [0, 1, 2], "probability":
 # "1/2"}, …]}]}, or "causes": [{"probability": 0.1, "present": 0.8}, …] for what a household shares;
@@ -122,6 +124,13 @@ PRIOR_KINDS: dict[str, tuple[Any, ...]] = {
         lambda given: WorldTable([rational(p, "probabilities") for p in given]),
         "probabilities",
     ),
+    "hull": (
+        lambda given: Hull(
+            [read_prior(each) if isinstance(each, dict) else each for each in given]
+        ),
+        "points",
+    ),
+    "box": (Box, "low", "high"),
 }
 """How a prior is made, and from which lists of its file."""
 
@@ -309,6 +318,11 @@ def _prior_sizes(prior: Prior, rows: int | None, values: int | None) -> tuple[in
         count, m = len(prior.sizes) - 1, 2
     elif isinstance(prior, MarkovChain):
         m = prior.values
+    elif isinstance(prior, Hull) and prior.are_priors:
+        return _prior_sizes(prior.points[0], rows, values)
+    elif isinstance(prior, Hull | Box):
+        count = len(prior.sets) if prior.by_row else rows
+        m = prior.sets[0].values if values is None or prior.by_row else values
     elif isinstance(prior, Independent):
         listed: Any = prior.p
         count, m = (len(listed), len(listed[0])) if prior.by_row else (rows, len(listed))

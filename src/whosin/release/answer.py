@@ -287,6 +287,13 @@ class Release(Displayed):
         return self.answers[key]
 
     @property
+    def digest(self) -> str:
+        """SHA-256 of the canonical JSON of the published numbers, with what was asked: the same
+        when they are opened again from the ledger, which digests its entries in this way."""
+        listed = [[dict(each.question), each.columns, each.rows] for each in self.answers]
+        return encoding.digest_text(encoding.canonical_json(listed, "answers"))
+
+    @property
     def independence_note(self) -> str:
         """That answers of which one is sums of the other have noise of their own, where there are
         such; empty otherwise. Those that were measured at once agree."""
@@ -303,6 +310,7 @@ class Release(Displayed):
         return {
             "request": self.request,
             "when": self.when,
+            "digest": self.digest,
             "independent": self.independence_note,
             "answers": [answer.to_dict() for answer in self.answers],
             "budget_state": self.budget_state.to_dict(),

@@ -612,7 +612,8 @@ def add_expected_errors(table: Table, estimate: CostEstimate) -> CostEstimate:
         estimate, expected=query.expected_errors(asked, estimate), groups=query.group_count(asked)
     )
     size, unit = query.readable_size(asked, made)
-    made = replace(made, readable_from=size, readable_unit=unit)
+    told = query.told_size(asked, made)
+    made = replace(made, readable_from=size, readable_unit=unit, told_from=told)
     if size is None or unit == "sum" or made.groups == 1 or table.people is None:
         return made
     bounds = query.bounds(asked)

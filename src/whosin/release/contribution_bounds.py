@@ -99,7 +99,7 @@ class CostWarning:
     def words(self) -> str:
         """In the words of a scenario file."""
         if self.epsilons is not None:
-            pure, allowed = (format_figures(each, 4, "down") for each in self.epsilons)
+            pure, allowed = (format_figures(each, 6, "down") for each in self.epsilons)
             return (
                 f"no answer uses delta: without it the plan would allow ε = {pure} instead of "
                 f"{allowed}, so less noise"

@@ -256,6 +256,8 @@ class CostEstimate:
         expected: how good the answer will be, at a few sizes of a group or at the public one.
         readable_from: the least size of a group, in `readable_unit`, whose answer is not marked as
             too noisy to read; for sums the least total.
+        told_from: the least number of rows in a group whose interval is less than the whole
+            declared range; None where that does not depend on rows.
         groups: how many groups the answer has.
         noisy_groups: how many of them are smaller than that at the least, where the number of
             people is public.
@@ -281,6 +283,7 @@ class CostEstimate:
     expected: tuple[ExpectedError, ...] = ()
     readable_from: float | None = None
     readable_unit: str = "rows"
+    told_from: int | None = None
     groups: int = 1
     noisy_groups: int | None = None
 
@@ -347,7 +350,7 @@ def caution_unused_delta(plan: Plan, estimates: Sequence[CostEstimate]) -> list[
         pure = calibrate(plan.target, plan.family, query=plan.query, entities=plan.entities)
     except WhosinError:  # there is no such plan
         return list(estimates)
-    allowed = tuple(format_figures(each.epsilon, 4, "down") for each in (pure, plan))
+    allowed = tuple(format_figures(each.epsilon, 6, "down") for each in (pure, plan))
     if pure.relation != plan.relation or pure.epsilon <= plan.epsilon or len(set(allowed)) == 1:
         return list(estimates)
     said = CostWarning("delta", epsilons=(pure.epsilon, plan.epsilon))

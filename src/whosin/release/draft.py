@@ -234,10 +234,12 @@ def draft_columns(
     first = None
     for name in names:
         kind, draft = data.schema()[name], known.get(name, ColumnDraft(name, ""))
+        if draft.domain is None and kind.is_boolean():  # its type says it, and no row
+            draft = replace(draft, kind="values", domain=[True, False])
         if draft.domain is None:
             seen = "text"
-            if kind.is_numeric() or kind.is_boolean() or is_dated(kind):
-                seen = "dates" if is_dated(kind) else "numbers" if kind.is_numeric() else "values"
+            if kind.is_numeric() or is_dated(kind):
+                seen = "dates" if is_dated(kind) else "numbers"
             elif look:  # text, which may hold anything
                 first = engine.run(data.limit(GUESS_ROWS)) if first is None else first
                 seen = _guess_kind([str(v) for v in first.column(name).to_pylist() if v])

@@ -178,6 +178,21 @@ class BoundLook:
 
 
 @dataclass(frozen=True)
+class GroupLook:
+    """Groups of a question that are too small for its noise.
+
+    Attributes:
+        groups: how many were declared, and `small`, how many have fewer than `least` rows that
+            count: their intervals would be the whole declared range.
+    """
+
+    question: str
+    groups: int
+    small: int
+    least: int
+
+
+@dataclass(frozen=True)
 class Preflight:
     """The curator's look before the first debit of a scenario.
 
@@ -185,6 +200,7 @@ class Preflight:
         empty_conditions: conditions of questions that are true of no row.
         rows: rows of the table, and `lost`, those without a privacy unit, which are dropped.
         bounds: contribution bounds that leave rows or groups of somebody out.
+        groups: questions with groups whose intervals would be the whole declared range.
     """
 
     columns: tuple[ColumnLook, ...]
@@ -192,6 +208,7 @@ class Preflight:
     rows: int = 0
     lost: int = 0
     bounds: tuple[BoundLook, ...] = ()
+    groups: tuple[GroupLook, ...] = ()
 
     @property
     def stops(self) -> bool:
@@ -204,13 +221,20 @@ def run_preflight(
     conditions: Sequence[str],
     policies: Sequence[ContributionPolicy],
     queries: Sequence[Any] = (),
+    sizes: Sequence[int | None] = (),
 ) -> Preflight:
     """Look at the columns that the questions use, at their conditions and their bounds; nothing is
     spent, and nothing of it may be published.
 
     Args:
         queries: the questions, one for each policy, whose bounds are looked at.
+        sizes: for each question the rows that a group needs (`CostEstimate.told_from`).
     """
+    groups = [
+        _look_at_groups(query.restrict_table(table), query, least)
+        for query, least in zip(queries, sizes, strict=False)
+        if least is not None
+    ]
     bounds = dict.fromkeys(
         look
         for query, policy in zip(queries, policies, strict=False)
@@ -258,7 +282,8 @@ def run_preflight(
     ]
     empty = tuple(text for text in conditions if not found["where", text])
     lost = int(found.get("lost", 0))
-    return Preflight(tuple(columns), empty, rows, lost, tuple(bounds))
+    small = tuple(each for each in groups if each.small)
+    return Preflight(tuple(columns), empty, rows, lost, tuple(bounds), small)
 
 
 def _used_part(domain: Domain, span: float) -> float | None:
@@ -290,6 +315,29 @@ def _look_at_bounds(table: Table, query: Any, policy: ContributionPolicy) -> lis
         for bound, most in stated.items()
         if row[bound]
     ]
+
+
+def _look_at_groups(table: Table, query: Any, least: int) -> GroupLook:
+    """How many of the declared groups of a question have fewer rows that count than it needs."""
+    cells = query.cells(table) if hasattr(query, "cells") else GroupGrid((), ())
+    rows, most = filter_rows(table.data, table, query.where), query.bounds(table).max_rows_per_group
+    keys = list(cells.names)
+    if not table.by_row:
+        owned = rows.filter(rows[table.privacy_unit].notnull())
+        coded = cells.coded(owned, whose=owned[table.privacy_unit])
+        held = coded.group_by(["whose", *keys]).aggregate(n=coded.count())
+        held = held.mutate(n=(held["n"] > most).ifelse(most, held["n"]))
+    else:
+        held = cells.coded(rows, n=1)
+    grouped = held.group_by(keys) if keys else held
+    sizes = grouped.aggregate(n=held["n"].sum())
+    for name, domain in zip(keys, cells.domains, strict=True):
+        sizes = sizes.filter(
+            sizes[name].between(0, len(domain.labels) - 1 - (domain.outside is None))
+        )
+    found = table.engine.run(sizes.aggregate(large=(sizes["n"] >= least).sum())).to_pylist()[0]
+    groups = query.group_count(table)
+    return GroupLook(query.title, groups, max(0, groups - int(found["large"] or 0)), least)
 
 
 def _look_at_values(table: Table, column: str, domain: Values, rows: int) -> ColumnLook:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from whosin.calibration import Epsilon, Plan, calibrate, read_plan
 from whosin.documents import MAX_TOML_LENGTH, parse_toml, read_text, toml_line, toml_lines
@@ -31,7 +31,7 @@ from whosin.errors import (
 )
 from whosin.extras import require_extras
 from whosin.ledger import BudgetState, Ledger
-from whosin.release.answer import Release
+from whosin.release.answer import Release, read_releases
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.contribution_bounds import ContributionPolicy
 from whosin.release.cost import CostEstimate
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
     from whosin.release.features import Feature
     from whosin.release.inspection import Preflight
     from whosin.release.related_tables import Further
+
+Found = TypeVar("Found")
 
 
 MAX_ATTEMPTS = 4
@@ -375,7 +377,9 @@ class Scenario:
         conditions = [query.where for query in self.queries if query.where is not None]
         policies = self.contribution_policies(table)
         try:
-            return run_preflight(table, list(dict.fromkeys(conditions)), policies, self.queries)
+            sizes = [each.told_from for each in self.estimate_cost(table)]
+            asked = list(dict.fromkeys(conditions))
+            return run_preflight(table, asked, policies, self.queries, sizes)
         except WhosinError:
             raise
         except Exception as error:
@@ -388,15 +392,25 @@ class Scenario:
     def read_budget_state(self, ledger: object = None) -> BudgetState | None:
         """Where the dataset stands in its ledger or another one, which is not made; None where it
         has no budget yet."""
+        return self._read_ledger(ledger, Ledger.budget_state, None)
+
+    def read_releases(self, ledger: object = None) -> list[Release]:
+        """The releases of the dataset whose answers are stored there, oldest first."""
+        return self._read_ledger(ledger, read_releases, [])
+
+    def _read_ledger(
+        self, ledger: object, read: Callable[[Ledger, str], Found], unknown: Found
+    ) -> Found:
+        """What a ledger, which is not made, says of the dataset."""
         url = ledger if ledger is not None else self.ledger
         if "://" not in str(url) and not Path(str(url)).exists():
-            return None
+            return unknown
         name = self.dataset or self.open_table().name
         try:
             with Ledger(url, create=False) as opened:
-                return opened.budget_state(name) if name in opened.datasets() else None
+                return read(opened, name) if name in opened.datasets() else unknown
         except EmptyLedger:
-            return None
+            return unknown
 
     def was_asked(
         self, ledger: object = None, request: str | None = None, *, amend: bool = False
@@ -407,26 +421,20 @@ class Scenario:
         Args:
             amend: whether the dataset may go on with another table, of which nothing was asked.
         """
-        url = ledger if ledger is not None else self.ledger
-        if "://" not in str(url) and not Path(str(url)).exists():
-            return False
-        name = self.dataset or self.open_table().name
-        try:
-            with Ledger(url, create=False) as opened:
-                if name not in opened.datasets():
-                    return False
-                if request is None:
-                    registered, batch = opened.budget_state(name).registered, self.batch_data()
-                    asked = register_table(self.open_table(), self.queries, rows=True)
-                    if registered is None or registered.difference(asked) is not None:
-                        if find_answered(opened, name, self.plan, batch, asked) is not None:
-                            return True
-                        if amend:
-                            return False
-                    request = name_request(opened, name, self.plan, batch)
+
+        def look(opened: Ledger, name: str) -> bool:
+            if request is not None:
                 return bool(opened.requests(name, f"{request}/"))
-        except EmptyLedger:
-            return False
+            registered, batch = opened.budget_state(name).registered, self.batch_data()
+            asked = register_table(self.open_table(), self.queries, rows=True)
+            if registered is None or registered.difference(asked) is not None:
+                if find_answered(opened, name, self.plan, batch, asked) is not None:
+                    return True
+                if amend:
+                    return False
+            return bool(opened.requests(name, f"{name_request(opened, name, self.plan, batch)}/"))
+
+        return self._read_ledger(ledger, look, False)
 
     def batch_data(self) -> dict[str, Any]:
         """What is asked, as plain data, which `name_request` names."""

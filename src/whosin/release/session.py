@@ -315,9 +315,7 @@ class Session:
                 self._check_registered()
                 self._note(describe_repeat(self.request))
             return
-        if amend:
-            self.ledger.amend(self.dataset, self.registration)
-        elif not known:
+        if not known:
             if new_people is not None:
                 self.registration = self.ledger.claim_people(
                     self.dataset, self.registration, new_people=new_people
@@ -332,6 +330,7 @@ class Session:
             resume=self.share is None,
             share=self.share,
             registration=self.registration,
+            amend=amend,
             copies=copies,
         )
         self._name_request()

@@ -478,8 +478,10 @@ class Asking:
         """The one table that can be asked."""
         whole = f"{schema}.{name}" if schema.lower() not in ("", *DEFAULT_SCHEMAS) else name
         if whole.lower() not in self.tables:
-            own = f"the scenario's table is {self.table.name!r}"
-            raise refuse_statement(f"sql asks the table {short_text(whole)}, and {own}", whole)
+            own = self.table.name.rpartition(".")[2]
+            message = f"sql asks the table {short_text(whole)}, and the scenario's table is {own!r}"
+            hint = f"write FROM {exp.to_identifier(own).sql('duckdb')}"
+            raise refuse_statement(message, whole, hint)
 
     def cells(self, node: Any) -> str:
         """What `by` calls the cells of a column, of a level, or of a function of one."""

@@ -27,6 +27,7 @@ from whosin.exact import (
     log_up,
     rational,
 )
+from whosin.families.base import MEMBERSHIP_WORDS
 from whosin.ledger import BudgetState, Entry, HistoryCheck, encoding
 from whosin.ledger.budget import Budget, Cost, PeopleBudget
 from whosin.ledger.encoding import EPSILON_UNITS, canonical_json
@@ -70,9 +71,15 @@ def describe_plan(plan: Plan) -> Document:
     return Document("", (*plan_card(plan), reasons))
 
 
-def plan_card(plan: Plan) -> list[TextSection]:
+def plan_card(plan: Plan, secret: str = MEMBERSHIP_WORDS) -> list[TextSection]:
+    """A plan in sections.
+
+    Args:
+        secret: what someone may be sure of, after "sure".
+    """
+    looking = describe_adversary(plan.family).replace(MEMBERSHIP_WORDS, secret)
     sections = [
-        make_section("Who is looking", describe_adversary(plan.family)),
+        make_section("Who is looking", looking),
         make_section("What is promised", *_promise_lines(plan)),
         make_section("What that takes", *_cost_lines(plan)),
         _thousand_people(plan),
@@ -138,7 +145,7 @@ def budget_words(plan: Plan) -> str:
     of_promise = ""
     if plan.dp_delta and plan.dp_delta != plan.delta:
         of_promise = f"; the promise itself may fail with {format_general(plan.delta)}"
-    return f"ε = {format_figures(plan.epsilon, 6, 'down')}{delta} ({plan.relation}{of_promise})"
+    return f"ε = {format_epsilon(plan.epsilon)}{delta} ({plan.relation}{of_promise})"
 
 
 def _cost_lines(plan: Plan) -> list[str]:
@@ -146,8 +153,7 @@ def _cost_lines(plan: Plan) -> list[str]:
         lines = ["What the adversary does not know about others counts as noise."]
     elif plan.delta:
         level = (
-            f"ε = {format_figures(plan.epsilon, 4, 'down')}, δ = "
-            f"{format_figures(plan.dp_delta, 3, 'down')}"
+            f"ε = {format_epsilon(plan.epsilon)}, δ = {format_figures(plan.dp_delta, 3, 'down')}"
         )
         lines = [f"An ({level}) release ({plan.relation})."]
         if plan.dp_delta != plan.delta:
@@ -307,7 +313,7 @@ def plan_curves(plan: Plan) -> list[Curve]:
         plan.baseline_epsilon, log_up(ratio), rel_tol=1e-9
     ):
         plain = math.exp(plan.baseline_epsilon)
-        name = f"with plain DP for the same target (ε = {format_general(plan.baseline_epsilon, 3)})"
+        name = f"with plain DP for the same target (ε = {format_epsilon(plan.baseline_epsilon)})"
         result.append(("+", name, lambda p: float(beliefs.posterior(plain, p))))
     result.append(("·", "with no protection", lambda p: float(p > 0)))
     return result[::-1]
@@ -498,23 +504,15 @@ def _budget_lines(budget_state: BudgetState) -> list[str]:
     else:
         read = "" if budget_state.reading == "pure" else ", added up as ρ of zero-concentrated DP"
         count = format_plural(budget_state.debits, "debit")
-        lines.append(f"Spent: ε = {_spent_text(budget_state)} in {count}{read}.")
+        lines.append(f"Spent: ε = {format_epsilon(budget_state.epsilon)} in {count}{read}.")
     if budget_state.state == "open":
         alone = " It allows one answer only." if budget_state.budget.alone else ""
-        epsilon = format_figures(budget_state.spendable, 6, "down")
-        rho = format_figures(budget_state.spendable_rho, 6, "down")
+        epsilon = format_epsilon(budget_state.spendable)
+        rho = format_epsilon(budget_state.spendable_rho)
         gaussian = f"; or ρ = {rho} of Gaussian noise" if budget_state.budget.rho else ""
         lines.append(f"Left: ε = {epsilon}{gaussian}.{alone}")
     lines.append(f"State: {STATE_SENTENCES[budget_state.state]}.")
     return [*lines, *_suspension_lines(budget_state)]
-
-
-def _spent_text(budget_state: BudgetState) -> str:
-    """What was spent; never more than the budget, which is printed rounded down, if it is not."""
-    text = format_short(budget_state.epsilon)
-    whole = format_figures(budget_state.plan.epsilon, 6, "down")
-    above = Fraction(text.rpartition("≈")[2].strip()) > Fraction(whole)
-    return whole if above and budget_state.epsilon <= budget_state.plan.epsilon else text
 
 
 def _suspension_lines(budget_state: BudgetState) -> list[str]:
@@ -585,12 +583,12 @@ def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
     if entry.kind == "debit":
         what = _question_text(entry)
         paid = entry.body["costs"].get(relation)
-        cost = cost_words(Cost(**paid), 6) if paid else "∞"
+        cost = cost_words(Cost(**paid)) if paid else "∞"
     elif entry.kind == "answer":
         what = f"answered {entry.request}: {entry.body['digest'][:12]}…"
     elif entry.kind == "registered":
         plan = entry.body["plan"]
-        cost = f"ε ≤ {format_figures(float(plan['epsilon']), 6, 'up')}"
+        cost = f"budget ε = {format_epsilon(float(plan['epsilon']))}"
     when = entry.body["when"][:19].replace("T", " ")
     return str(entry.number), when, entry.body["who"], what, cost
 
@@ -602,14 +600,19 @@ def _question_text(entry: Entry) -> str:
     return " ".join(parts)[:80] or str(entry.request)
 
 
-def cost_words(cost: Cost, digits: int = 4) -> str:
+def cost_words(cost: Cost) -> str:
     if cost.rho >= encoding.INFINITE_UNITS:
         return "a promise of its own"
     pure = cost.epsilon < encoding.INFINITE_UNITS
     symbol, amount = ("ε", cost.epsilon) if pure else ("ρ", cost.rho)
-    failing = format_general(cost.delta / encoding.DELTA_UNITS, digits // 2)
-    text = f"{symbol} = {format_general(amount / EPSILON_UNITS, digits)}"
+    text = f"{symbol} = {format_epsilon(Fraction(amount, EPSILON_UNITS))}"
+    failing = format_figures(Fraction(cost.delta, encoding.DELTA_UNITS), 3, "up")
     return f"{text}, δ = {failing}" if cost.delta else text
+
+
+def spending_words(what: str, cost: Cost, plan: Plan) -> str:
+    """What a release spends of its plan, in the sentence that asks for it."""
+    return f"{what} will spend {cost_words(cost)} of {budget_words(plan)}, for good."
 
 
 def check_lines(checks: Sequence[HistoryCheck]) -> list[str]:

@@ -14,6 +14,7 @@ from whosin.exact import Array, format_figures
 from whosin.extras import require_extras
 from whosin.plain_files import check_writable, write_file
 from whosin.references import THEOREMS
+from whosin.report.numbers import format_epsilon
 
 if TYPE_CHECKING:
     from whosin.calibration.planning import ChainPlan
@@ -213,7 +214,7 @@ def leakage_chart(points: Sequence[tuple[float, float]], plan: ChainPlan, rows: 
     )
     title = (
         f"A series of {rows} rows: scale {format_figures(plan.scale, 3, 'up')} for ε = "
-        f"{format_figures(plan.epsilon, 3, 'down')}"
+        f"{format_epsilon(plan.epsilon)}"
     )
     return altair.layer(lines, chosen).properties(title=title, width=460, height=360)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -19,11 +19,12 @@ from whosin.exact import format_percent, round_up
 from whosin.ledger import BudgetState, Cost
 from whosin.ledger.budget import Budget
 from whosin.ledger.encoding import INFINITE_UNITS
-from whosin.release import CostEstimate
+from whosin.release import CostEstimate, Release
 from whosin.release.answer import cost_data
 from whosin.report.document import (
     Document,
     Paragraph,
+    Part,
     Strong,
     list_facts,
     make_section,
@@ -38,7 +39,10 @@ from whosin.report.summary import (
     assess_risks,
     bound_presence,
     bound_replacement,
+    describe_signatures,
+    explain_inference,
     join_said,
+    limits_lines,
     list_priors,
     name_question,
     parameter_facts,
@@ -53,12 +57,22 @@ if TYPE_CHECKING:
 PACK_FILES = ("evidence.json", "evidence.schema.json", "evidence.html", "registry.yaml")
 PACK_KEYS = ("controller", "contact", "period", "decided_by", "reasons")
 """What [about] has to say before a pack can be written."""
+SIGNED_KEYS = ("controller", "population", "period", "decided_by", "reasons")
+"""What page 1 of a report says "not said" of, where [about] does not say it."""
 REGISTRY_REPOSITORY = "opendp/deployments-registry-data"
 REGISTRY_COMMIT = "3e9c812a924cf01d228f26f6c462c59c391c3f2a"
 REGISTRY_SCHEMA = "schemas/deployments-schema.yaml"
 """The schema that `registry_entry` follows, of 15 July 2026: the registry numbers no versions."""
 EVIDENCE_VERSION = 1
 TO_FILL_IN = "To be filled in before this entry is submitted."
+
+
+SIZED_FAMILY = "D_B (entities are present independently, but how many are is known, any beliefs)"
+FAMILY_NOTE = (
+    "A family is a set of beliefs that someone may hold (Li et al. 2013). In D_I they believe "
+    "something of each person separately; in D_B they also know how many people are in, so that "
+    "whoever is in takes the place of another, and the limit is wider."
+)
 
 
 # Who may be looking, and how sure each of them can become.
@@ -98,12 +112,14 @@ def list_actors(plan: Plan, whole: Plan, release: RatioBound | None = None) -> l
         "about the person"
     )
     reads = f"reads this release alone; {plan.family.words()}"
+    if all(alone.words(each) == bound_presence(whole).words(each) for each in list_priors(plan)):
+        reads += (
+            ". This release may spend all of the budget, so that they learn what the recipient does"
+        )
     return [
         Actor("controller", hidden, "none: the data are known", RatioBound(), wide),
         Actor("recipient", gets, whole.family.summary, bound_presence(whole), list_priors(whole)),
-        Actor(
-            "insider", knows, "D_B (the size known, any beliefs)", bound_replacement(whole), wide
-        ),
+        Actor("insider", knows, SIZED_FAMILY, bound_replacement(whole), wide),
         Actor("public", reads, plan.family.summary, alone, list_priors(plan)),
     ]
 
@@ -118,16 +134,27 @@ def bound_release(plan: Plan, estimates: Sequence[CostEstimate]) -> RatioBound |
     return RatioBound(state.ratio, Fraction(0) if state.certain else plan.failure)
 
 
+def list_unsaid(about: AboutSection, keys: Sequence[str] = PACK_KEYS) -> list[str]:
+    """Which of these keys [about] does not say."""
+    return [key for key in keys if getattr(about, key) is None]
+
+
+def about_lines(about: AboutSection, missing: Sequence[str]) -> list[str]:
+    """[about] with the keys that it lacks, to be pasted and filled in."""
+    described = AboutSection.json_schema()["properties"]
+    lines = [f'{key} = "…"  # {described[key]["description"]}' for key in missing]
+    return [*(["[about]"] if not about.written else []), *lines]
+
+
 def require_about(about: AboutSection) -> None:
     """Refuse to make a pack whose reader would not know who answers for it."""
-    missing = [key for key in PACK_KEYS if getattr(about, key) is None]
+    missing = list_unsaid(about)
     if missing:
-        lines = " and ".join(f"{key} = '…'" for key in missing)
         error = InvalidInput(
             f"[about] does not say {', '.join(missing)}",
             field=missing[0],
             value=missing,
-            hint=f"add {lines} to [about] of the scenario",
+            hint="say them there: the report and the pack print them",
         )
         error.path = f"about.{missing[0]}"
         raise error
@@ -139,6 +166,7 @@ def evidence_data(
     state: BudgetState | None,
     made: str,
     version: str,
+    releases: Sequence[Release] = (),
 ) -> dict[str, Any]:
     """The evidence about a scenario and its ledger as plain data; `evidence_schema` describes it.
 
@@ -146,10 +174,12 @@ def evidence_data(
         state: the dataset's budget state; None where there is no ledger yet.
         made: the day.
         version: of whosin.
+        releases: of the dataset, whose digests are signed.
     """
     require_about(scenario.about)
     plan = scenario.plan
     noises = list(dict.fromkeys(each.noise for each in estimates))
+    people = releases[-1].people if releases else None
     table, whole = scenario.table, plan if state is None else state.plan
     facts = unit_facts(table.privacy_unit, table.max_rows_per_group, table.max_groups)
     facts |= parameter_facts(plan, state, noises, scenario.looked_up)
@@ -186,6 +216,11 @@ def evidence_data(
             for actor in list_actors(plan, whole, bound_release(plan, estimates))
         ],
         "risks": [vars(each) for each in assess_risks(plan)],
+        "why_inference_differs": explain_inference(plan),
+        "not_promised": list(limits_lines(plan, state, people, scenario.looked_up)),
+        "releases": [
+            {"request": each.request, "when": each.when, "digest": each.digest} for each in releases
+        ],
         "ledger": None if state is None else _ledger_data(state),
         "registry": {
             "repository": REGISTRY_REPOSITORY,
@@ -265,6 +300,9 @@ def evidence_schema() -> dict[str, Any]:
                 "questions": list_of(describe({"title": text, "noise": text, "cost": cost})),
                 "actors": list_of(describe(actor)),
                 "risks": list_of(describe(risk)),
+                "why_inference_differs": text,
+                "not_promised": list_of(text),
+                "releases": list_of(describe({"request": text, "when": text, "digest": text})),
                 "ledger": {"anyOf": [{"type": "null"}, describe(kept)]},
                 "registry": describe(registry),
             }
@@ -374,6 +412,15 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
         head = (
             f"Dataset {ledger['dataset']}: head {ledger['head']}, the last entry {ledger['last']}."
         )
+    answers: list[Part | str] = []
+    if data["releases"]:
+        digests = [
+            (each["request"], each["when"][:10], each["digest"]) for each in data["releases"]
+        ]
+        answers = [
+            make_table(("release", "when", "SHA-256 of the answers"), digests),
+            f"The answers: whosin ledger answers LEDGER {ledger['dataset']} --request …",
+        ]
     return Document(
         f"Evidence: {data['title']}",
         (
@@ -381,10 +428,19 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
                 "", note(data["notice"]), Paragraph((Strong(data["promise"]),)), list_facts(*about)
             ),
             make_section("What is published", make_table(("question", "noise"), asked), level=2),
-            make_section("Who may be looking, and how sure they can become", level=2),
+            make_section(
+                "Who may be looking, and how sure they can become", note(FAMILY_NOTE), level=2
+            ),
             *actors,
-            make_section("Risks", make_table(("risk", "at most", "that rests on"), risks), level=2),
+            make_section(
+                "Risks",
+                make_table(("risk", "at most", "that rests on"), risks),
+                *filter(None, [data["why_inference_differs"]]),
+                level=2,
+            ),
+            make_section("What is not promised", *data["not_promised"], level=2),
             make_section("Parameters", list_facts(*data["parameters"].items()), level=2),
-            make_section("Ledger", head, level=2),
+            make_section("Ledger", head, *answers, level=2),
+            replace(describe_signatures(data["about"].get("decided_by")), level=2),
         ),
     )

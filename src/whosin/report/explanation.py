@@ -28,7 +28,12 @@ from whosin.report.document import (
     make_section,
     make_table,
 )
-from whosin.report.numbers import format_general, format_short, per_thousand
+from whosin.report.numbers import (
+    format_epsilon,
+    format_general,
+    format_short,
+    per_thousand,
+)
 
 if TYPE_CHECKING:
     from whosin.release.accuracy import AccuracyPlan
@@ -38,7 +43,7 @@ if TYPE_CHECKING:
 def spell_level(meaning: Explanation) -> str:
     """ε, δ if there is one, and between whom."""
     delta = f", δ = {format_general(meaning.delta)}" if meaning.delta else ""
-    return f"ε = {format_general(meaning.epsilon)}{delta} ({meaning.relation})"
+    return f"ε = {format_epsilon(meaning.epsilon)}{delta} ({meaning.relation})"
 
 
 def belief_curves(meaning: Explanation) -> list[Curve]:
@@ -65,7 +70,7 @@ def verdict_lines(verdict: Sufficiency) -> list[str]:
     lines.append(f"{'Enough' + but if verdict.enough else 'Not enough'}: {said}.")
     if verdict.epsilon is None:
         return [*lines, "At this δ no ε keeps it."]
-    return [*lines, f"Any ε up to {format_short(verdict.epsilon, 'down')} keeps it{but}."]
+    return [*lines, f"Any ε up to {format_epsilon(verdict.epsilon)} keeps it{but}."]
 
 
 def verdict_data(verdict: Sufficiency) -> dict[str, object]:
@@ -232,7 +237,7 @@ def _analyst_paragraphs(
     if reading.ratio < math.inf:
         ratio = f"at most {format_figures(reading.ratio, 6, 'up')}"
     return [
-        f"ε = {format_general(meaning.epsilon)}, δ = {format_general(meaning.delta)}, "
+        f"ε = {format_epsilon(meaning.epsilon)}, δ = {format_general(meaning.delta)}, "
         f"{meaning.relation}: the likelihood ratio of any output is {ratio} for someone who "
         f"{reading.who} ({reading.theorem}).",
         f"A belief of {format_percent(prior, 'down')} becomes at most {most}: "
@@ -249,7 +254,7 @@ def _officer_paragraphs(
         f"Risk: someone who {reading.who} and was {format_percent(prior, 'down')} sure that a "
         f"person is in the data becomes at most {format_percent(after, 'up')} sure "
         f"({per_thousand(after)} of 1,000, before {per_thousand(float(prior))}).",
-        f"Measure: differential privacy, ε = {format_general(meaning.epsilon)}, "
+        f"Measure: differential privacy, ε = {format_epsilon(meaning.epsilon)}, "
         f"δ = {format_general(meaning.delta)}, neighbours by {meaning.relation}. "
         f"Ground: {reading.theorem}.",
         "Not covered: someone who " + ", or who ".join(other.who for other in outside) + ".",

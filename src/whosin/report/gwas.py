@@ -42,7 +42,8 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.study_labels import relatives_section
+from whosin.report.numbers import format_epsilon
+from whosin.report.study_labels import SECRET_WORDS, relatives_section
 from whosin.report.table_views import format_cell
 
 Row = dict[str, str | int | float]
@@ -347,7 +348,7 @@ PRINTED_COLUMNS = (
 
 def estimate_card(estimate: StudyCostEstimate) -> list[TextSection]:
     """The plan's card, with what this release did."""
-    sections = plan_card(estimate.plan)
+    sections = plan_card(estimate.plan, SECRET_WORDS[estimate.question.relation])
     return [
         *sections[:2],
         make_section("What is published", *_published_lines(estimate)),
@@ -367,7 +368,7 @@ def _published_lines(estimate: StudyCostEstimate) -> list[str]:
     whose = "Its" if asked.size == 1 else "Their"
     lines = [
         f"{_candidate_words(estimate)}, chosen by {score} with noise of scale "
-        f"{estimate.selection_scale:.4g} (ε = {chosen:.4f})."
+        f"{estimate.selection_scale:.4g} (ε = {format_epsilon(chosen)})."
         if asked.top
         else f"Numbers about {asked.size} SNPs among {_group_words(estimate)}, named without "
         "looking at the data.",
@@ -384,22 +385,22 @@ def _published_lines(estimate: StudyCostEstimate) -> list[str]:
     if asked.numbers == "counts":
         pooled = asked.relation != "genotype"
         lines.append(
-            f"{whose} allele counts with noise of scale {estimate.scale:.4g} (ε = {numbers:.4f}): "
-            "95% of case frequencies are within "
+            f"{whose} allele counts with noise of scale {estimate.scale:.4g} "
+            f"(ε = {format_epsilon(numbers)}): 95% of case frequencies are within "
             f"±{format_figures(within / (2 * estimate.cases), 4, 'up')}. P, OR and its interval "
             "follow from them, noise included."
             + (" The count of cases and controls together is exact." if pooled else "")
         )
     elif asked.numbers == "chi2":
         lines.append(
-            f"{whose} χ² with noise of scale {estimate.scale:.4g} (ε = {numbers:.4f}): 95% are "
-            f"within ±{format_figures(within, 4, 'up')}."
+            f"{whose} χ² with noise of scale {estimate.scale:.4g} "
+            f"(ε = {format_epsilon(numbers)}): 95% are within ±{format_figures(within, 4, 'up')}."
         )
     elif asked.numbers == "effects":
         lines.append(
             f"{whose} {'effect' if asked.size == 1 else 'effects'} with noise of scale "
-            f"{estimate.scale:.4g} (ε = {numbers:.4f}), in units of what one person can move one "
-            "by. BETA, its interval and P follow, noise included."
+            f"{estimate.scale:.4g} (ε = {format_epsilon(numbers)}), in units of what one person "
+            "can move one by. BETA, its interval and P follow, noise included."
         )
     lines.append(f"Neighbouring studies: {RELATION_NAMES[asked.relation]}.")
     if estimate.trait is not None:
@@ -409,8 +410,8 @@ def _published_lines(estimate: StudyCostEstimate) -> list[str]:
         ratio = math.exp(doubled) if doubled < 700 else math.inf
         half = format_percent(beliefs.posterior(ratio, 0.5), "up")
         lines.append(
-            f"Exchanging two labels is two of these changes: ε = {doubled:.4f}, from 50% to at "
-            f"most {half} sure of who is a case."
+            f"Exchanging two labels is two of these changes: ε = {format_epsilon(doubled)}, from "
+            f"50% to at most {half} sure of who is a case."
         )
     else:
         lines.append(
@@ -583,7 +584,7 @@ def describe_attack(
 ) -> Document:
     """Power and posterior, from exact frequencies and from the release."""
     prior, limit = attack_prior(plan), attack_limit(plan, rate)
-    released = f"ε = {format_decimals(plan.epsilon, 3, 'down')}"
+    released = f"ε = {format_epsilon(plan.epsilon)}"
     lines = [
         (
             f"{point.snps:,}",

@@ -60,6 +60,8 @@ def _level_parts(
     if level.lower is not None:
         by = "" if level.witness is None else ", by the case below"
         yield Paragraph(f"and at least {format_short(level.lower, 'down')}{by}")
+    if (worst := _least_favourable_numbers(level, notion)) is not None:
+        yield Paragraph(f"Least favourable prior: {_prior_text(worst)}.")
     case = level.witness if claim is None else level.refutation(claim) or level.witness
     if case is not None:
         yield list_facts(*_witness_facts(case))
@@ -245,8 +247,11 @@ NOTION_TITLES = {
 }
 
 
-def describe_optimum(best: Optimum, spread: float, threshold: float | None) -> Document:
-    """The optimum, its certificate and the closed-form bounds."""
+def describe_optimum(
+    best: Optimum, spread: float | None = None, threshold: float | None = None
+) -> Document:
+    """The optimum, its certificate and the closed-form bounds; of a set of priors the least
+    favourable one."""
     space, by_level = best.space, best.given == "epsilon"
     unit = "mutual information" if best.notion == "mutual-information" else "ε"
     level, distortion = (unit, best.epsilon), ("distortion", best.distortion)
@@ -256,12 +261,16 @@ def describe_optimum(best: Optimum, spread: float, threshold: float | None) -> D
         (given[0], format_general(given[1])),
         (f"least {name}", (Strong(format_general(optimum)),)),
         ("certificate", _certificate_text(best)),
-        ("closed form", f"between {ends}"),
     ]
+    if best.gap == 0 or best.upper - best.lower > 2 * best.gap:
+        facts.append(("closed form", f"between {ends}"))
     if best.notion != "mutual-information":
         facts.append(("mutual information", f"{format_short(best.mutual_information)} nats"))
-    start = "" if threshold is None else f", ε̃_X = {format_short(threshold)}"
-    facts.append(("of the prior", f"ε_X = {format_short(spread)}{start}"))
+    if spread is not None:
+        start = "" if threshold is None else f", ε̃_X = {format_short(threshold)}"
+        facts.append(("of the prior", f"ε_X = {format_short(spread)}{start}"))
+    if best.prior_numbers is not None:
+        facts.append(("least favourable prior", _prior_text(best.prior_numbers)))
     note = [best.note[0].upper() + best.note[1:] + "."] if best.note else []
     title = Strong(f"The best mechanism for {space.rows} rows of {space.values} values")
     return make_document(
@@ -271,6 +280,19 @@ def describe_optimum(best: Optimum, spread: float, threshold: float | None) -> D
         *note,
         Theorems(best.theorems),
     )
+
+
+MAX_SHOWN_ROWS = 8
+
+
+def _prior_text(numbers: list[Any]) -> str:
+    """A distribution for each row, once where they are alike; or a probability for each table."""
+    if not isinstance(numbers[0], list):
+        return "by table " + ", ".join(map(format_short, numbers))
+    rows = [", ".join(map(format_short, row)) for row in numbers]
+    if len(set(rows)) == 1:
+        return rows[0]
+    return "; ".join(rows[:MAX_SHOWN_ROWS]) + (" …" if len(rows) > MAX_SHOWN_ROWS else "")
 
 
 def describe_curves(curves: Curves) -> Document:
@@ -391,6 +413,8 @@ def level_data(level: Level, notion: Notion, claim: Fraction | None = None) -> d
         "note": level.note or None,
         "witness": None,
     }
+    if (worst := _least_favourable_numbers(level, notion)) is not None:
+        data["least_favourable"] = worst
     case = level.witness if claim is None else level.refutation(claim) or level.witness
     if case is not None:
         keys = ["entity", "output", "prior", "posterior", "ratio", "attained"]
@@ -405,6 +429,21 @@ def level_data(level: Level, notion: Notion, claim: Fraction | None = None) -> d
         holds = level.holds(claim)
         data.update(at_most=claim, holds=holds, outcome=OUTCOME_WORDS[holds])
     return data
+
+
+def _least_favourable_numbers(level: Level, notion: Notion | None) -> list[Any] | None:
+    """The prior of a set that a level is about: a list for each row, or a number for each table."""
+    from whosin.priors import Independent, PriorSet, WorldTable
+
+    case = level.witness
+    prior = level.prior if case is None else case.distribution
+    if not isinstance(getattr(notion, "prior", None), PriorSet):
+        return None
+    if isinstance(prior, Independent):
+        return [[float(p) for p in row] for row in prior.p]  # type: ignore[attr-defined]
+    if isinstance(prior, WorldTable) and prior.length is not None:
+        return [float(prior.support.get(world, 0)) for world in range(prior.length)]  # type: ignore[arg-type]
+    return None
 
 
 def comparison_data(result: Comparison, source: Channel, target: Channel) -> dict[str, object]:

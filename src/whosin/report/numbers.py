@@ -12,6 +12,7 @@ from fractions import Fraction
 from whosin.exact import Rounding, format_decimals, format_figures
 
 FOUR_DIGIT_WIDTH = len("9,999")
+EPSILON_DIGITS, DUST_SHARE = 6, 1e-10
 
 
 def format_count(count: int) -> str:
@@ -40,9 +41,16 @@ def format_at_least(value: float) -> str:
     return "∞" if value == math.inf else f"{math.floor(value * 10_000) / 10_000:.4f}"
 
 
-def format_epsilon(epsilon: float) -> str:
-    """An ε that is to be kept, with four decimals, rounded down."""
-    return format_decimals(epsilon, 4, "down")
+def format_epsilon(epsilon: float | Fraction) -> str:
+    """An ε or ρ with six significant digits, rounded down, but for the last units of a ledger: a
+    budget that is typed elsewhere keeps its promise, and what was spent of it reads as it does.
+    What it means, a belief, is rounded up."""
+    if epsilon == math.inf:
+        return "∞"
+    text = format_figures(epsilon, EPSILON_DIGITS)
+    if abs(float(text) - epsilon) <= DUST_SHARE * epsilon:
+        return text
+    return format_figures(epsilon, EPSILON_DIGITS, "down")
 
 
 def format_short(value: float | Fraction, rounded: Rounding = "nearest") -> str:

@@ -16,7 +16,13 @@ from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.contribution_bounds import CostWarning
 from whosin.release.cost import ExpectedError
 from whosin.report import card
-from whosin.report.card import budget_state_card, budget_words, cost_words, describe_people
+from whosin.report.card import (
+    budget_state_card,
+    budget_words,
+    cost_words,
+    describe_people,
+    spending_words,
+)
 from whosin.report.document import (
     Chart,
     Document,
@@ -32,8 +38,8 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.numbers import format_count, format_epsilon, format_general
-from whosin.report.summary import describe_summary
+from whosin.report.numbers import format_count, format_epsilon, format_general, format_plural
+from whosin.report.summary import describe_summary, explain_public_size
 from whosin.report.table_views import (
     answer_chart,
     answer_decimals,
@@ -45,7 +51,7 @@ from whosin.report.table_views import (
 
 if TYPE_CHECKING:
     from whosin.release.accuracy import Suggestion
-    from whosin.release.inspection import ColumnLook, InspectionFinding, Preflight
+    from whosin.release.inspection import ColumnLook, GroupLook, InspectionFinding, Preflight
     from whosin.release.scenario import Scenario
 
 MAX_TERMINAL_ROWS = 30
@@ -64,6 +70,7 @@ def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
         "expected": [each.to_dict() for each in estimate.expected],
         "readable_from": estimate.readable_from,
         "readable_unit": estimate.readable_unit,
+        "told_from": estimate.told_from,
         "groups": estimate.groups,
         "noisy_groups": estimate.noisy_groups,
         "cautions": [caution.to_dict() for caution in estimate.cautions],
@@ -115,8 +122,13 @@ def describe_estimates(
     estimates: Sequence[CostEstimate],
     remaining: float | None = None,
     suggestions: Sequence[Suggestion] = (),
+    people: int | None = None,
 ) -> Document:
-    """What a batch would cost and how good it would be."""
+    """What a batch would cost and how good it would be.
+
+    Args:
+        people: how many there are, where the scenario calls that public.
+    """
     dry = Paragraph((Strong(title), ": a dry run. Nothing is spent, no row is read."))
     promise = [
         card.describe_adversary(plan.family),
@@ -143,13 +155,13 @@ def describe_estimates(
         whole = "Its promise does not add to others: it must be the only release."
     left = []
     if remaining is not None:
-        spendable = format_figures(remaining, 6, "down")
-        left = [f"The dataset has ε = {spendable} left in its ledger."]
+        left = [f"The dataset has ε = {format_epsilon(remaining)} left in its ledger."]
     first = make_section("", dry, " ".join(promise), estimate_table(plan, estimates), *within)
     better = [
         make_section("What would make it better", *map(suggestion_words, suggestions))
     ] * bool(suggestions)
-    last = make_section("", *_describe_cautions(estimates), whole, *left)
+    public = [explain_public_size(plan, people)] if people is not None else []
+    last = make_section("", *_describe_cautions(estimates), whole, *left, *filter(None, public))
     sizes = _describe_sizes(estimates)
     return Document("", (first, *sizes, *tables, *_describe_gains(estimates), *better, last))
 
@@ -199,6 +211,9 @@ def _readable_words(estimate: CostEstimate) -> str:
     if unit == "sum":
         return f"{said}a total of {_format_error(size)} on."
     said += f"{format_count(round(size))} {unit}{' a group' if estimate.groups > 1 else ''} on."
+    if estimate.told_from is not None:
+        least = format_count(estimate.told_from)
+        said += f" Below {least} rows it says nothing: the interval is the whole declared range."
     if estimate.noisy_groups:
         noisy, groups = format_count(estimate.noisy_groups), format_count(estimate.groups)
         said += f" At least {noisy} of the {groups} groups are smaller than that."
@@ -297,7 +312,7 @@ def measured_words(estimate: CostEstimate) -> str:
     for each in ranked[:MAX_MEASURED_TABLES]:
         columns = ", ".join(each["columns"]) or "total"
         kind = " (differences)" if each["differences"] else ""
-        said.append(f"{columns}{kind} {letter} = {format_general(each[word], 3)}")
+        said.append(f"{columns}{kind} {letter} = {format_epsilon(each[word])}")
     more = len(ranked) - MAX_MEASURED_TABLES
     return "; ".join(said) + (f"; {more} more" if more > 0 else "")
 
@@ -321,7 +336,9 @@ def describe_releases(title: str, releases: Sequence[Release]) -> Document:
         part
         for each in releases
         for part in (
-            make_section(f"Request {each.request}", level=2),
+            make_section(
+                f"Request {each.request}", note(f"SHA-256 of its answers: {each.digest}"), level=2
+            ),
             *(describe_answer(answer, each.request) for answer in each),
             *_describe_independence(each),
         )
@@ -497,7 +514,19 @@ def describe_preflight(found: Preflight) -> list[str]:
         f"{format_count(each.above)} of {format_count(each.units)} privacy units"
         for each in found.bounds
     ]
+    lines += [
+        f"{each.question}: {_small_groups(each)} fewer than {format_count(each.least)} rows that "
+        "count, and then the 95% interval is the whole declared range"
+        for each in found.groups
+    ]
     return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
+
+
+def _small_groups(look: GroupLook) -> str:
+    if look.groups == 1:
+        return "there are"
+    verb = "has" if look.small == 1 else "have"
+    return f"{format_count(look.small)} of {format_count(look.groups)} groups {verb}"
 
 
 MIN_USED_PART = 0.1
@@ -527,4 +556,4 @@ def _list_values(values: Sequence[object]) -> str:
 def describe_costs(plan: Plan, estimates: Sequence[CostEstimate]) -> str:
     """What a batch spends of its plan, in one sentence."""
     total = sum((estimate.spend.cost(plan.relation) for estimate in estimates), Cost(0, 0))
-    return f"{len(estimates)} answers will spend {cost_words(total)} of {budget_words(plan)}."
+    return spending_words(format_plural(len(estimates), "answer"), total, plan)

@@ -29,6 +29,7 @@ from whosin.report.document import (
     note,
 )
 from whosin.report.gwas import RELATION_NAMES, SCORE_NAMES
+from whosin.report.numbers import format_epsilon
 
 FORECAST_CAVEAT = (
     "This knows public facts alone and takes SNPs as independent. Linked SNPs come back as clumps: "
@@ -131,7 +132,7 @@ def summarise_advice(advice: Advice) -> str:
 
 def _settings_sentence(study: PublicStudy, settings: StudySettings) -> str:
     people = f"{study.cases:,} cases and {study.controls:,} controls"
-    spent = f"ε = {format_decimals(settings.epsilon, 3, 'down')}"
+    spent = f"ε = {format_epsilon(settings.epsilon)}"
     how = f"chosen by {score_name(settings)}"
     if settings.numbers == "nothing":
         paid = f"with all of {spent}"
@@ -228,7 +229,7 @@ def _advice_cells(made: Forecast) -> list[str]:
     settings = made.settings
     share = _share_words(settings)
     chances = list(dict.fromkeys(format_chance(each.chance) for each in made.hopes))
-    spent = format_decimals(settings.epsilon, 3, "down")
+    spent = format_epsilon(settings.epsilon)
     threshold = "" if settings.score == "chi2" else f"{float(settings.threshold or 0):g}"
     cells = [spent, str(settings.top), settings.score, threshold, share]
     return [*cells, ", ".join(chances)]
@@ -331,7 +332,7 @@ def describe_experiment(outcomes: Sequence[Outcome], experiment: Experiment) -> 
             f"{gamma:g}",
             str(top),
             SETTING_NAMES[relation, privacy],
-            format_decimals(epsilon, 3, "down"),
+            format_epsilon(epsilon),
             *recovered,
         )
         for (gamma, top, relation, epsilon, privacy), recovered in sorted(

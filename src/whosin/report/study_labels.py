@@ -13,7 +13,7 @@ import numpy as np
 from whosin import beliefs
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
-from whosin.exact import format_decimals, format_figures, format_percent
+from whosin.exact import format_figures, format_percent
 from whosin.gwas.association import NORMAL_95
 from whosin.gwas.beacons import Beacon, BeaconAnswer
 from whosin.gwas.labels import LabelDraw, LabelPlan, LabelRelease, Purity, label_rates
@@ -31,6 +31,7 @@ from whosin.report.document import (
     make_table,
     note,
 )
+from whosin.report.numbers import format_epsilon
 
 CORRECTED_COLUMNS = (
     *("CHR", "SNP", "BP", "A1", "A2", "F_A", "F_U", "OR", "SE", "L95", "U95", "P"),
@@ -44,12 +45,18 @@ LABEL_ADVICE = (
     "do better where everything is to be analysed, in large studies, and where cases are rare: the "
     "less sure anyone is before, the fewer labels change."
 )
+SECRET_WORDS = {
+    **dict.fromkeys(("stratum-swap", "label", "label-swap"), "that a person is a case"),
+    "trait": "of a person's value",
+    "genotype": "of a person's genotype",
+}
+"""What is protected under each relation, after "sure"."""
 
 
 def describe_labels(made: LabelRelease, files: Sequence[Path]) -> Document:
     """The card of labels that were drawn; nothing in it is private."""
     spent = "Drawn before: nothing was spent now." if made.again else ""
-    paid = f"ε = {format_decimals(made.plan.epsilon, 4, 'up')} of dataset {made.dataset} was spent."
+    paid = f"ε = {format_epsilon(made.plan.epsilon)} of dataset {made.dataset} was spent."
     written = "Written: " + ", ".join(file.name for file in files) + "."
     return Document(
         "",
@@ -78,7 +85,7 @@ def describe_label_plan(plan: LabelPlan, people: int) -> Document:
 
 
 def _label_promise(plan: LabelPlan) -> list[TextSection]:
-    looking, promise = plan_card(plan.plan)[:2]
+    looking, promise = plan_card(plan.plan, SECRET_WORDS["label"])[:2]
     if len(plan.ranges) > 1:
         looking = make_section(
             "Who is looking",
@@ -218,7 +225,7 @@ def relatives_section(estimate: StudyCostEstimate) -> list[TextSection]:
         after = beliefs.posterior(math.exp(spent), before)
         kind = "a bound" if found.kinships else "exact"
         lines.append(
-            f"That is ε = {spent:.4f}, from {format_percent(before)} to at most "
+            f"That is ε = {format_epsilon(spent)}, from {format_percent(before)} to at most "
             f"{format_percent(float(after), 'up')}, against someone who knows all other genomes "
             f"and the pedigree. It is {kind} for the count of one SNP; for several, which may be "
             "linked, and for choosing, relatives count with all that they may share."
@@ -250,7 +257,7 @@ def describe_beacon(
         f"A beacon of {beacon.people:,} people, of whom {known}",
         make_table(heads, rows, right=heads),
         f"The promise ({plan.target.words()}) pays ε = "
-        f"{format_decimals(plan.epsilon, 4, 'down')}. The last columns are for someone who carries "
+        f"{format_epsilon(plan.epsilon)}. The last columns are for someone who carries "
         f"every allele asked about, from {format_percent(prior)}.",
         *BEACON_LIMITS,
     )
@@ -274,4 +281,4 @@ def describe_beacon_answers(answers: Sequence[BeaconAnswer], left: float) -> Doc
         for each in answers
     ]
     table = make_table(("allele", "present", "cost"), rows, right=("cost",))
-    return make_document("", table, f"Left of the budget: ε = {format_decimals(left, 4, 'down')}.")
+    return make_document("", table, f"Left of the budget: ε = {format_epsilon(left)}.")

@@ -26,7 +26,9 @@ from whosin.exact import (
     rational,
     round_up,
 )
+from whosin.families.base import MEMBERSHIP_WORDS
 from whosin.ledger import BudgetState
+from whosin.ledger.budget import PeopleBudget
 from whosin.release import Release
 from whosin.report import card
 from whosin.report.document import (
@@ -171,6 +173,24 @@ def assess_risks(plan: Plan) -> list[DisclosureRisk]:
     ]
 
 
+def explain_inference(plan: Plan) -> str:
+    """Why inference has another number than the promise, with what each of them assumes; empty
+    where it is the same number or none."""
+    prior = max(list_priors(plan), default=ONE_HALF)
+    bounds = (bound_replacement(plan), ONE_HALF), (bound_presence(plan), prior)
+    shown, promised = (bound.words(each) for bound, each in bounds)
+    if shown == promised or bounds[0][0].ratio == inf:
+        return ""
+    twice = ""
+    if plan.relation == "add-remove":
+        twice = ", and putting others in their place is a removal and an addition, so 2ε"
+    return (
+        f"Why inference has {shown} and the promise {promised}: the promise is about whether a "
+        f"person is in the data, for someone who was at most {format_percent(prior, 'down')} sure "
+        f"of it; inference is about what the entries of someone who is in say{twice}."
+    )
+
+
 # The two pages of a release.
 
 
@@ -179,15 +199,20 @@ def describe_summary(
 ) -> tuple[TextSection, ...]:
     """Page 1 for everyone, page 2 for the officer."""
     about = ABOUT_UNSAID if scenario is None else scenario.about
+    people = None if scenario is None else scenario.table.people
     looked_up = () if scenario is None else scenario.looked_up
     return (
-        *_describe_for_everyone(plan, release, about, looked_up),
+        *_describe_for_everyone(plan, release, about, looked_up, people),
         *_describe_for_officer(plan, release, about, looked_up),
     )
 
 
 def _describe_for_everyone(
-    plan: Plan, release: Release, about: AboutSection, looked_up: Sequence[str]
+    plan: Plan,
+    release: Release,
+    about: AboutSection,
+    looked_up: Sequence[str],
+    public_size: int | None,
 ) -> Iterator[TextSection]:
     """What was published, the promise, who chose it, what holds if they were wrong."""
     when = f"{release.when[:10]}, {release.when[11:16]} UTC" if release.when else "–"
@@ -201,6 +226,7 @@ def _describe_for_everyone(
         ("from when", about.period or _unsaid("period")),
         ("what for", about.purpose or ""),
         ("dataset", f"{release.budget_state.dataset}; request {release.request}"),
+        ("answers", f"SHA-256 {release.digest}"),
     ]
     shown = list_facts(*(each for each in facts if each[1]))
     yield make_section("What was published", shown, level=2)
@@ -208,8 +234,8 @@ def _describe_for_everyone(
     yield make_section(
         "The promise",
         Paragraph((Strong(promise_sentence(plan)),)),
-        "“Sure” is about one thing: whether a certain person is in the data. It is not about what "
-        "the data say of that person.",
+        "“Sure” is about one thing: whether a person is in the data. It is not about what the data "
+        "say of that person.",
         *card.describe_delta(plan),
         *_other_answers(plan, release.budget_state),
         *(part for part in people[0].parts[:: len(people[0].parts) - 1]),  # a belief, its marks
@@ -222,8 +248,10 @@ def _describe_for_everyone(
         about.reasons or f"Why is {_unsaid('reasons')}.",
         level=2,
     )
-    yield make_section("What holds if they were wrong", *_wrong_choice_parts(plan), level=2)
-    limits = _limits_lines(plan, release, looked_up)
+    size = [Paragraph(words, "bad")] if (words := explain_public_size(plan, public_size)) else []
+    wrong = *_wrong_choice_parts(plan), *size
+    yield make_section("What holds if they were wrong", *wrong, level=2)
+    limits = limits_lines(plan, release.budget_state, release.people, looked_up)
     yield make_section("What is not promised", *limits, level=2)
 
 
@@ -231,7 +259,8 @@ def promise_sentence(plan: Plan) -> str:
     """The promise of a plan in one sentence."""
     who, becomes = plan.family.words(), plan.target.words()
     comma = "," if "," in who else ""
-    about = " that this person is in the data" if becomes.endswith(" sure") else ""
+    about = " of it" if MEMBERSHIP_WORDS in who else " that a person is in the data"
+    about = about if becomes.endswith(" sure") else ""
     return f"{who[0].upper()}{who[1:]}{comma} {becomes}{about}."
 
 
@@ -274,9 +303,31 @@ def _wrong_choice_parts(plan: Plan) -> Iterator[TextTable | Paragraph]:
         yield note(f"{words} is in.")
 
 
-def _limits_lines(plan: Plan, release: Release, looked_up: Sequence[str]) -> Iterator[str]:
-    """What the promise does not cover."""
-    state = release.budget_state
+def explain_public_size(plan: Plan, people: int | None) -> str:
+    """What a number of people that the scenario calls public means for a promise against someone
+    who does not know it (T12: twice the ε); empty where it changes nothing."""
+    if people is None or plan.relation == "replace":
+        return ""
+    prior, swapped = max(list_priors(plan), default=ONE_HALF), bound_replacement(plan)
+    limit = f"can go from {format_percent(prior, 'down')} to {swapped.words(prior)}"
+    if swapped.ratio == inf:
+        limit = "is promised nothing"
+    return (
+        f"The scenario calls the number of people, {format_count(people)}, public, and the promise "
+        f"is against someone who does not know it. Whoever knows it exactly {limit}"
+        f"{swapped.exception}; with size-known = true in [adversary] the promise holds for them."
+    )
+
+
+def limits_lines(
+    plan: Plan, state: BudgetState | None, people: PeopleBudget | None, looked_up: Sequence[str]
+) -> Iterator[str]:
+    """What the promise does not cover.
+
+    Args:
+        people: the datasets that may be about the same people.
+    """
+    registered = None if state is None else state.registered
     yield (
         "Attributes: the answers tell what is true of people in general, and so of everyone, in "
         "the data or not."
@@ -284,15 +335,15 @@ def _limits_lines(plan: Plan, release: Release, looked_up: Sequence[str]) -> Ite
     together = plan.family.adversary().group
     covered = f"more than {together} people" if together > 1 else "people"
     yield f"Relatives: {covered} who are in or out together, such as families, are not covered."
-    others = sorted(state.registered.registration.apart_from) if state.registered else []
+    others = sorted(registered.registration.apart_from) if registered else []
     apart = f" By the curator's word nobody here is also in {list_items(others)}." if others else ""
     yield (
         "Other publications: what was published about the same people elsewhere adds to this, and "
         f"is not counted.{apart}"
     )
-    if release.people is not None:
-        others = [each.dataset for each in release.people.states if each.dataset != state.dataset]
-        first = card.people_lines(release.people)[0]
+    if people is not None and state is not None:
+        others = [each.dataset for each in people.states if each.dataset != state.dataset]
+        first = card.people_lines(people)[0]
         yield f"Other datasets with these columns ({list_items(others)}): {first}"
     if looked_up:
         yield (
@@ -307,13 +358,20 @@ def _describe_for_officer(
     """Three risks with their numbers, the parameters, and fields to sign."""
     risks = [(Strong(each.name), each.answer, each.assumption) for each in assess_risks(plan)]
     table = make_table(("risk", "at most", "that rests on"), risks)
-    yield make_section("For the officer", table, level=2, new_page=True)
+    why = [note(words)] if (words := explain_inference(plan)) else []
+    yield make_section("For the officer", table, *why, level=2, new_page=True)
     noises = list(dict.fromkeys(each.noise for each in release))
     facts = parameter_facts(plan, release.budget_state, noises, looked_up)
+    facts["answers"] = f"SHA-256 {release.digest}; whosin ledger answers opens them again"
     yield make_section("Parameters, as NIST SP 800-226 asks", list_facts(*facts.items()))
-    roles = [("decided by", about.decided_by or ""), ("data protection officer", "")]
+    yield describe_signatures(about.decided_by)
+
+
+def describe_signatures(decided_by: str | None) -> TextSection:
+    """Fields to sign."""
+    roles = [("decided by", decided_by or ""), ("data protection officer", "")]
     fields = make_table(("role", "name", "date", "signature"), [(*each, "", "") for each in roles])
-    yield make_section("Signatures", fields, note(LEGAL_NOTICE))
+    return make_section("Signatures", fields, note(LEGAL_NOTICE))
 
 
 NEIGHBOUR_WORDS = {
@@ -333,13 +391,12 @@ def parameter_facts(
     facts |= {
         "neighbouring data": NEIGHBOUR_WORDS[plan.relation],
         "budget": card.budget_words(plan),
-        "composition": "pure ε adds up, and with a δ zCDP, whichever is less; also if questions "
-        "are chosen after seeing answers"
+        "composition": "pure ε adds up, with a δ zCDP if that is less; questions may depend on "
+        "answers"
         if plan.composes
         else "none: this promise allows one release",
         "mechanisms": f"{list_items(noises)}; drawn exactly, in whole numbers",
-        "trust model": "central: the controller holds the rows and runs the release; the noise "
-        "protects from everyone else",
+        "trust model": "central: the controller holds the rows; noise protects from everyone else",
         "declared values": "public knowledge"
         + (f", but for {list_items(looked_up)}: chosen by looking" if looked_up else ""),
         "side channels": "randomness from the system's secure source, no noise in floating point, "
@@ -359,10 +416,14 @@ def unit_facts(privacy_unit: str, max_rows: int | None, max_groups: int | None) 
     }
 
 
+COUNT_NAMES = {"count": "number of people", "rows": "number of rows"}
+
+
 def name_question(title: str, question: Mapping[str, Any]) -> str:
     """What a question is called, and what it is about if nobody gave it a name."""
     if title != question.get("query"):
         return title
+    title = COUNT_NAMES.get(title, title)
     by = question.get("by", question.get("columns", ()))
     column = f" of {question['column']}" if "column" in question else ""
     groups = ", ".join([by] if isinstance(by, str) else map(str, by))

@@ -31,7 +31,9 @@ def distortion(
     ] = None,
     prior_file: Annotated[
         Path | None,
-        typer.Option(help="Or a file (JSON): a prior, chain or block file, as verify takes them."),
+        typer.Option(
+            help="Or a file (JSON), as verify takes it: a prior, a set of priors, chains, blocks."
+        ),
     ] = None,
     notion: Annotated[
         str | None,
@@ -41,7 +43,11 @@ def distortion(
     distortion: Annotated[str | None, typer.Option(help="Or the expected distortion.")] = None,
     curve: Annotated[bool, typer.Option("--curve", help="Or the whole curve.")] = False,
     cost: Annotated[
-        str | None, typer.Option(help="The cost of showing b instead of a, row by row: 0,1;2,0")
+        str | None,
+        typer.Option(
+            help="The cost of showing b instead of a, row by row: 0,1;2,0. Or hamming, "
+            "absolute=0,1,5, total, any-row; hamming+missing=0.3"
+        ),
     ] = None,
     points: Annotated[int, typer.Option(help="Points of a curve.")] = 13,
     save: Draw = None,
@@ -71,15 +77,17 @@ def distortion(
         refuse_options({"--prior": prior}, "--prior-file")
         belief, space = read_record_prior(read_object(prior_file, prior_file.name), rows, values)
         title = _chart_title(space, prior_file.stem)
-    matrix = _read_matrix(cost)
+    matrix = _read_cost(cost)
     if curve:
         wanted = (notion,) if notion else NOTION_NAMES
         curves, optimum = _compute_curves(space, belief, wanted, points, matrix), None
         print_result(json, _curve_data(curves, space), levels.describe_curves, curves)
     else:
         optimum = best(space, belief, epsilon, distortion, notion or "dp", matrix)
-        known = find_structure(space, belief)
-        prior_facts = known.spread, stated_threshold(known)
+        prior_facts: tuple[float | None, float | None] = None, None
+        if optimum.prior is None:
+            known = find_structure(space, belief)
+            prior_facts = known.spread, stated_threshold(known)
         print_result(json, optimum.to_dict(), levels.describe_optimum, optimum, *prior_facts)
         if save is not None:
             curves = _compute_curves(space, belief, NOTION_NAMES, points, matrix)
@@ -122,11 +130,12 @@ def _chart_title(space: Records, prior: str) -> str:
     return f"{space.rows} rows of {space.values} values, prior {words}"
 
 
-def _read_matrix(text: str | None) -> list[list[float]] | None:
+def _read_cost(text: str | None) -> list[list[float]] | str | None:
+    """A matrix, or the spelling of a cost."""
     from whosin.exact import rational
 
-    if text is None:
-        return None
+    if text is None or text[:1].isalpha():
+        return text
     return [
         [float(rational(part.strip(), "--cost")) for part in row.split(",")]
         for row in text.split(";")
@@ -138,7 +147,7 @@ def _compute_curves(
     prior: Prior,
     notions: tuple[str, ...],
     points: int,
-    cost: list[list[float]] | None,
+    cost: list[list[float]] | str | None,
 ) -> Curves:
     from whosin.distortion import curves
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from whosin.app.cli.options import Json, ScenarioFile, print_json
+from whosin.app.cli.options import Json, ScenarioFile, print_json, print_unsaid
 from whosin.errors import InvalidInput
 
 
@@ -37,10 +37,12 @@ def evidence(
     if save is not None:
         _check_folder(save)
     loaded = load_scenario(scenario)
+    print_unsaid(loaded.about, packs.PACK_KEYS)
     packs.require_about(loaded.about)
     estimates, state = loaded.estimate_cost(), loaded.read_budget_state(ledger)
     today = datetime.now(UTC).date().isoformat()
-    data = packs.evidence_data(loaded, estimates, state, today, version("whosin"))
+    made = loaded.read_releases(ledger)
+    data = packs.evidence_data(loaded, estimates, state, today, version("whosin"), made)
     if save is not None:
         _write_pack(save, data)
     if json:

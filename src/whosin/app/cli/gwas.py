@@ -20,8 +20,13 @@ from whosin.app.cli.options import (
     LedgerPlace,
     NewPeople,
     Phenotypes,
+    StudyDataset,
+    StudyDryRun,
     StudyPath,
+    Yes,
     add_options,
+    confirm_spending,
+    find_account,
     plan_study,
     print_json,
     print_result,
@@ -287,9 +292,7 @@ def release(
         str | None, typer.Option(help="A public standard deviation; by default half the range.")
     ] = None,
     ledger: LedgerPlace = None,
-    dataset: Annotated[
-        str | None, typer.Option(help="The study's name in the ledger; by default its file's.")
-    ] = None,
+    dataset: StudyDataset = None,
     request: Annotated[
         str | None, typer.Option(help="A name for this question: asked again, paid once.")
     ] = None,
@@ -308,9 +311,8 @@ def release(
         Path | None,
         typer.Option(help="Relatives by KING or plink2 --make-king-table, not by the .fam file."),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the card; draw and spend nothing.")
-    ] = False,
+    dry_run: StudyDryRun = False,
+    yes: Yes = False,
     save: Annotated[
         list[Path] | None,
         typer.Option(help="Write x.tsv, x.html or the GWAS Catalog's x.ssf.tsv; repeat."),
@@ -325,12 +327,12 @@ def release(
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
     from whosin.gwas import StudyFilter
     from whosin.gwas.association import LINEAR_RELATIONS, STUDY_RELATIONS
-    from whosin.gwas.bed import study_prefix
     from whosin.gwas.loci import read_loci, window_loci
     from whosin.gwas.question import Question, estimate_study_cost
     from whosin.gwas.release import publish_study
     from whosin.ledger import Ledger
     from whosin.report import gwas
+    from whosin.report.card import spending_words
 
     files = save or []
     score = score or ("distance" if trait is None else "linear")
@@ -373,8 +375,10 @@ def release(
     if dry_run:
         _print_estimate(json, estimate)
         return
-    base = study_prefix(study)
-    where, name = ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
+    where, name = find_account(study, ledger, dataset)
+    if not (request is not None and _was_paid(where, request)):
+        cost = estimate.spend().cost(plan.relation)
+        confirm_spending(spending_words("This study", cost, plan), yes=yes, json=json)
     with Ledger(where) as opened, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the notes say it
         known = opened.datasets()
@@ -386,6 +390,16 @@ def release(
         print_warning(note)
     _write_release_files(made, files)
     print_result(json, _estimate_data(estimate, made), gwas.describe_study_release, made)
+
+
+def _was_paid(ledger: str, request: str) -> bool:
+    """Whether a ledger, which is not made, has a debit under this name."""
+    from whosin.ledger import Ledger
+
+    if "://" not in ledger and not Path(ledger).exists():
+        return False
+    with Ledger(ledger) as opened:
+        return any(request in opened.requests(name, request) for name in opened.datasets())
 
 
 def _read_cases(

@@ -14,8 +14,13 @@ from whosin.app.cli.options import (
     LedgerPlace,
     NewPeople,
     Phenotypes,
+    StudyDataset,
+    StudyDryRun,
     StudyPath,
+    Yes,
     add_options,
+    confirm_spending,
+    find_account,
     plan_study,
     print_result,
     print_warning,
@@ -32,9 +37,6 @@ app = typer.Typer()
 LABEL_EXCLUSIONS = ("linked", "known", "uninformed", "family", "people", "delta")
 BEACON_EXCLUSIONS = (*LABEL_EXCLUSIONS, "size-known")
 PHENOTYPE_SUFFIXES = (".txt", ".tsv", ".pheno", ".phen")
-Dataset = Annotated[
-    str | None, typer.Option(help="The study's name in the ledger; by default its file's.")
-]
 
 
 @app.command()
@@ -61,7 +63,7 @@ def randomise(
     ] = None,
     phenotypes: Phenotypes = None,
     ledger: LedgerPlace = None,
-    dataset: Dataset = None,
+    dataset: StudyDataset = None,
     own_budget: Annotated[
         bool,
         typer.Option(
@@ -69,16 +71,15 @@ def randomise(
         ),
     ] = False,
     new_people: NewPeople = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the card; draw and spend nothing.")
-    ] = False,
+    dry_run: StudyDryRun = False,
+    yes: Yes = False,
     json: Json = False,
 ) -> None:
     """Randomise who is called a case, once; then analyse with any program, at no further cost."""
-    from whosin.gwas.bed import study_prefix
     from whosin.gwas.labels import LabelledPeople, draw_path, randomise_labels, read_coding
-    from whosin.ledger import Ledger
+    from whosin.ledger import Cost, Ledger
     from whosin.report import study_labels
+    from whosin.report.card import spending_words
 
     check_writable(save, "--save", PHENOTYPE_SUFFIXES)
     for path in (save, draw_path(save)):
@@ -92,11 +93,18 @@ def randomise(
         size = len(people.order)
         print_result(json, data, study_labels.describe_label_plan, plan, size)
         return
-    base = study_prefix(study)
-    where, name = ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
+    where, name = find_account(study, ledger, dataset)
+
+    def confirm() -> None:
+        words = spending_words("Drawing these labels", Cost.pure(plan.epsilon), plan.plan)
+        confirm_spending(words, yes=yes, json=json)
+
+    if new := "://" not in where and not Path(where).exists():
+        confirm()  # before a ledger is made
+    asked = None if new else confirm
     with Ledger(where) as opened:
         said = {"own_budget": own_budget, "new_people": new_people}
-        made = randomise_labels(people, plan, opened, name, own=own, **said)
+        made = randomise_labels(people, plan, opened, name, own=own, confirm=asked, **said)
     for note in made.notes:
         print_warning(note)
     made.write(save, coding)
@@ -195,7 +203,7 @@ def beacon(
         str, typer.Option(help="How probably the allele of someone who has it is missed.")
     ] = "0",
     ledger: LedgerPlace = None,
-    dataset: Dataset = None,
+    dataset: StudyDataset = None,
     json: Json = False,
 ) -> None:
     """Say whether anyone in a study has an allele, within a budget; or how far one would go."""
@@ -250,7 +258,6 @@ def _answer_questions(
     from whosin.exact import rational
     from whosin.gwas import read_study
     from whosin.gwas.beacons import Beacon, answer_beacon, read_allele_frequencies
-    from whosin.gwas.bed import study_prefix
     from whosin.ledger import Ledger
 
     words, file = asked
@@ -268,8 +275,7 @@ def _answer_questions(
     public = read_allele_frequencies(file)
     found = read_study(study)
     about = Beacon(found.people, terms[0], rational(terms[1], "--calling-error"))
-    base = study_prefix(study)
-    where, name = place[0] or str(base.with_name(base.name + ".ledger")), place[1] or base.name
+    where, name = find_account(study, *place)
     with Ledger(where) as opened:
         made = answer_beacon(found, plan, about, alleles, public, opened, name)
         return made, opened.budget_state(f"{name}:beacon").spendable

@@ -131,7 +131,9 @@ def show(
 @app.command()
 def answers(
     ledger: Where,
-    dataset: Dataset,
+    dataset: Annotated[
+        str | None, typer.Argument(help="The dataset's name; not needed where there is one.")
+    ] = None,
     request: Annotated[
         str | None, typer.Option(help="One release, by its id or the beginning of it.")
     ] = None,
@@ -147,6 +149,7 @@ def answers(
 
     check_paths(save, report)
     with _open_ledger(ledger) as opened:
+        dataset = _only_dataset(opened) if dataset is None else dataset
         found = read_releases(opened, dataset)
         unanswered = opened.unanswered(dataset)
         name = opened.name
@@ -281,6 +284,17 @@ def _open_ledger(url: str, create: bool = False) -> Ledger:
     from whosin.ledger import Ledger
 
     return Ledger(url, create=create)
+
+
+def _only_dataset(ledger: Ledger) -> str:
+    """The one dataset of a ledger."""
+    names = ledger.datasets()
+    if len(names) == 1:
+        return names[0]
+    listed = f"datasets {', '.join(map(repr, names))}" if names else "no datasets"
+    message = f"{ledger.name} has {listed}"
+    hint = f"say which: whosin ledger answers LEDGER {names[0]!r}" if names else ""
+    raise InvalidInput(message, field="dataset", hint=hint)
 
 
 def _dataset_names(ledger: Ledger, dataset: str | None) -> list[str]:

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
-from whosin.errors import InvalidInput, MechanismFailed, UnknownName, shorten
+from whosin.errors import BudgetRefused, InvalidInput, MechanismFailed, UnknownName, shorten
 from whosin.scenario_model import (
+    AboutSection,
     AdversarySection,
     Key,
     MechanismParameters,
@@ -64,6 +65,37 @@ LedgerPlace = Annotated[
     str | None,
     typer.Option(help="A file, or postgresql://…; by default STUDY.ledger beside the study."),
 ]
+StudyDataset = Annotated[
+    str | None, typer.Option(help="The study's name in the ledger; by default its file's.")
+]
+StudyDryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show the card; draw and spend nothing.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Spend without asking once more.")]
+
+
+def find_account(study: Path, ledger: str | None, dataset: str | None) -> tuple[str, str]:
+    """Where a study's ledger is, and what the study is called in it."""
+    from whosin.gwas.bed import study_prefix
+
+    base = study_prefix(study)
+    return ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
+
+
+def confirm_spending(words: str, *, yes: bool, json: bool) -> None:
+    """Ask the person at a terminal once more, before anything is paid.
+
+    Args:
+        words: what is spent, in a sentence.
+
+    Raises:
+        BudgetRefused: the person said no.
+    """
+    if yes or json or not sys.stdin.isatty():
+        return
+    print(words, file=sys.stderr)
+    if not typer.confirm("Spend this for good?", err=True):
+        raise BudgetRefused("nothing was spent, as you said")
 
 
 def plain_json(value: object) -> Any:
@@ -83,6 +115,15 @@ def plain_json(value: object) -> Any:
 
 def print_warning(message: str) -> None:
     print(f"whosin: warning: {message}", file=sys.stderr)
+
+
+def print_unsaid(about: AboutSection, keys: Sequence[str]) -> None:
+    """Warn that nobody would know who answers for a release, with the lines to paste."""
+    from whosin.report.evidence import about_lines, list_unsaid
+
+    if missing := list_unsaid(about, keys):
+        print_warning(f"[about] of the scenario does not say {', '.join(missing)}. To paste there:")
+        print("\n".join(f"    {line}" for line in about_lines(about, missing)), file=sys.stderr)
 
 
 def print_json(data: Mapping[str, object]) -> None:

@@ -21,8 +21,11 @@ from whosin.app.cli.options import (
     ReportFile,
     Save,
     ScenarioFile,
+    Yes,
+    confirm_spending,
     print_json,
     print_result,
+    print_unsaid,
     print_warning,
     progress_bar,
 )
@@ -61,7 +64,6 @@ Again = Annotated[
 NoPreflight = Annotated[
     bool, typer.Option("--no-preflight", help="Skip the look at the rows before it pays.")
 ]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Spend without asking once more.")]
 ReportReader = Annotated[
     str | None,
     typer.Option("--for", help="officer: a report of the two pages that are to be signed."),
@@ -98,6 +100,7 @@ def release(
         show_estimate(loaded, ledger, json)
         return
     check_answer_files(loaded, save)
+    warn_signers(loaded, report)
     loaded = loaded.keep_table()
     if continues is not None:
         loaded, amend = replace(loaded, dataset=continues), True
@@ -151,6 +154,14 @@ def check_answer_files(scenario: Scenario, save: Path | None) -> None:
         require_new_file(path, "--save")
 
 
+def warn_signers(loaded: Scenario, report: Path | None) -> None:
+    """Say before anything is paid what a report that is to be signed would not say."""
+    if report is not None:
+        from whosin.report.evidence import SIGNED_KEYS
+
+        print_unsaid(loaded.about, SIGNED_KEYS)
+
+
 def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
     """What a scenario costs; nothing is spent."""
     from whosin.release.accuracy import suggest_changes
@@ -171,7 +182,7 @@ def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
     }
     if tables := [each for estimate in estimates for each in estimate.tables]:
         data["tables"] = tables
-    shown = title, plan, estimates, left, suggestions
+    shown = title, plan, estimates, left, suggestions, table.people
     print_result(json, data, releases.describe_estimates, *shown)
 
 
@@ -376,6 +387,7 @@ def sql(
         show_estimate(loaded, ledger, json)
     else:
         check_answer_files(loaded, save)
+        warn_signers(loaded, report)
         loaded = loaded.keep_table()
         if again or not loaded.was_asked(ledger, request, amend=amend):
             prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
@@ -420,10 +432,7 @@ def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: boo
                 field="domains",
                 hint="correct the scenario, or add --no-preflight if it is as it should be",
             )
-    if ask and sys.stdin.isatty():
-        print(describe_costs(scenario.plan, estimates), file=sys.stderr)
-        if not typer.confirm("Spend this for good?", err=True):
-            raise BudgetRefused("nothing was spent, as you said")
+    confirm_spending(describe_costs(scenario.plan, estimates), yes=yes, json=json)
 
 
 def _sql_scenario(path: Path, loaded: Scenario) -> dict[str, Any]:

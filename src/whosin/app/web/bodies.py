@@ -9,7 +9,7 @@ from copy import deepcopy
 from dataclasses import MISSING
 from typing import Annotated, Any
 
-from fastapi import FastAPI, HTTPException, Request, Response
+from fastapi import FastAPI, HTTPException, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
@@ -201,6 +201,11 @@ class ReleaseBody(Body):
         description="Look at the rows before it pays, where a curator asks: a declared category "
         "that no row has stops it; false skips the look",
     )
+    accept_meaningless: bool = Field(
+        default=False,
+        description="Pay for answers whose 95% interval is the whole declared range "
+        "(`meaningless` of /api/estimate); without it they are refused",
+    )
     spends: str | None = Field(
         default=None,
         max_length=400,
@@ -260,6 +265,8 @@ class StudyReleaseBody(StudyBody):
     new_people: bool = Field(default=False, description="Nobody is in another study: your word")
 
 
+DatasetName = Annotated[str, Query(max_length=200)]
+RequestName = Annotated[str, Query(alias="request", max_length=200)]
 PEOPLE_KEYS = ("continues", "new_people")
 """What is said of whose people they are; no keys of a scenario file."""
 

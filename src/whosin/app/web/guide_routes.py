@@ -10,9 +10,9 @@ from __future__ import annotations
 from fractions import Fraction
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter
 from pydantic import BaseModel
 
 from whosin.app.cli.options import plain_json
@@ -22,12 +22,15 @@ from whosin.app.web.access import Settings, Visitor, has_ledger
 from whosin.app.web.bodies import (
     AccuracyBody,
     BoundedRoute,
+    DatasetName,
     DraftBody,
+    RequestName,
     RequestRefused,
     ScenarioBody,
     body_data,
 )
 from whosin.app.web.release_routes import ReleaseResult, ReportReader, answer_data
+from whosin.app.web.study_routes import opens_on_page
 from whosin.app.web.tasks import quick_route, scan_route
 from whosin.calibration import PlannedQuery
 from whosin.errors import InvalidInput, UnknownName, at
@@ -209,13 +212,10 @@ def look_before_release(settings: Settings, visitor: Visitor, body: ScenarioBody
         )
 
 
-DatasetName = Annotated[str, Query(max_length=200)]
-RequestName = Annotated[str, Query(alias="request", max_length=200)]
-
-
 class PaidRequest(BaseModel):
     """A request that was paid for: when, in whose name, what it asked and cost, whether all of it
-    is answered, and then whether it can be opened, which a study's cannot."""
+    is answered, whether that is a study, and whether it can be opened here: of studies those that
+    this page can release."""
 
     request: str
     when: str
@@ -223,6 +223,7 @@ class PaidRequest(BaseModel):
     questions: list[str]
     cost: str
     answered: bool
+    study: bool
     opens: bool
 
 
@@ -248,7 +249,8 @@ def list_requests(settings: Settings, visitor: Visitor, dataset: DatasetName) ->
                 questions=[_question_name(each) for each in debits],
                 cost=_total_cost(debits, budget_state.budget.relation),
                 answered=all(each.request in answers for each in debits),
-                opens=not any(_is_study(each) for each in debits),
+                study=_is_study(debits[0]),
+                opens=not _is_study(debits[0]) or opens_on_page(debits[0]),
             )
             for name, debits in reversed(paid.items())
         ],
@@ -331,4 +333,4 @@ def _total_cost(debits: list[Entry], relation: str) -> str:
     costs = [each.body["costs"].get(relation) for each in debits]
     if None in costs:
         return "∞"
-    return cost_words(sum((Cost(**each) for each in costs), Cost(0, 0)))
+    return cost_words(sum((Cost(**each) for each in costs), Cost(0, 0)), 9)

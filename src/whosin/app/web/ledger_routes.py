@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import shlex
 from importlib.metadata import version
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
 from whosin.app.cli.options import plain_json
@@ -19,7 +19,7 @@ from whosin.app.web.access import (
     request_visitor,
     server_settings,
 )
-from whosin.app.web.bodies import BoundedRoute, TokenBody
+from whosin.app.web.bodies import BoundedRoute, DatasetName, TokenBody
 from whosin.app.web.scenarios import ledger_url
 from whosin.app.web.tasks import quick_route
 from whosin.errors import BrokenHistory, InvalidInput
@@ -96,9 +96,7 @@ def _amend_command(url: str, state: BudgetState) -> str | None:
 
 @ledger_router.get("/api/ledger/history")
 @quick_route
-def show_history(
-    settings: Settings, visitor: Visitor, dataset: Annotated[str, Query(max_length=200)]
-) -> History:
+def show_history(settings: Settings, visitor: Visitor, dataset: DatasetName) -> History:
     """The history of a dataset, with its chain of digests checked."""
     if not has_ledger(settings):
         raise InvalidInput("the ledger has no datasets yet", field="dataset", value=dataset)

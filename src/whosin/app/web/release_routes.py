@@ -40,11 +40,12 @@ from whosin.errors import (
     invalid_value,
 )
 from whosin.extras import require_extras
-from whosin.ledger import encoding
+from whosin.ledger import Ledger, encoding
 from whosin.ledger.budget import Cost, PeopleBudget
 from whosin.ledger.registry import suspend_dataset
 from whosin.release import Answer, Release
 from whosin.release.accuracy import list_meaningless, suggest_changes
+from whosin.release.answer import read_releases
 from whosin.release.inspection import CURATOR_NOTE, InspectionFinding, check_table
 from whosin.release.queries.base import scenario_keys
 from whosin.release.sql import parse_queries
@@ -82,11 +83,13 @@ class EstimateView(BaseModel):
     """What a scenario costs and how good its answers will be; nothing is spent.
 
     `remaining` is what the ledger has left for the dataset, if it knows it; `refusal` is why it
-    would say no. `stored` is the request under which this was paid before: without an id of its own
-    a release shows its answers, and spends nothing. `lookalikes` are datasets with the same privacy
-    unit and columns, where a curator has to say whose people these are. `together` says what this
-    release and theirs then allow of someone who is in all. `suggestions` were tried; `meaningless`
-    are queries whose interval will be the whole declared range.
+    would say no, and `lacks_budget` whether that is for want of budget. `paid` has for each query
+    the request that answered it before. `stored` is the request under which all of this was paid
+    before: without an id of its own a release shows its answers, and spends nothing. `lookalikes`
+    are datasets with the same privacy unit and columns, where a curator has to say whose people
+    these are. `together` says what this release and theirs then allow of someone who is in all.
+    `suggestions` were tried; `meaningless` are queries whose interval will be the whole declared
+    range.
     """
 
     dataset: str
@@ -99,6 +102,8 @@ class EstimateView(BaseModel):
     relation: str
     remaining: float | None
     refusal: str | None
+    lacks_budget: bool
+    paid: list[str | None]
     stored: str | None
     lookalikes: list[str]
     together: list[str]
@@ -139,7 +144,9 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
         total = sum((estimate.spend.cost(relation) for estimate in estimates), Cost(0, 0))
         infinite = total.epsilon >= encoding.INFINITE_UNITS
         new = [] if stored else estimates
-        people = scenarios.find_people(settings, body, (scenario, table), new)
+        about = scenario, table
+        people = scenarios.find_people(settings, body, about, new)
+        refused = scenarios.find_refusal(settings, body, about, estimates, visitor)
         return EstimateView(
             dataset=dataset,
             estimates=[
@@ -155,7 +162,9 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
             epsilon=scenario.plan.epsilon,
             relation=relation,
             remaining=None if budget_state is None else budget_state.spendable,
-            refusal=scenarios.refusal_reason(settings, body, (scenario, table), estimates, visitor),
+            refusal=refused and refused[0],
+            lacks_budget=refused is not None and refused[1],
+            paid=scenarios.list_paid(settings, about, estimates, visitor),
             stored=stored,
             lookalikes=scenarios.find_lookalikes(settings, body, table) if visitor.curator else [],
             together=[] if people is None else _together_lines(people),
@@ -190,8 +199,8 @@ def suspend_stopped(settings: Settings, body: ReleaseBody, visitor: Visitor) -> 
     dataset = scenarios.body_dataset(body.scenario)
     if scenarios.dataset_budget_state(settings, dataset) is None:
         return None
-    with scenarios.opened(settings, body.scenario, visitor) as (scenario, _):
-        request = str(scenarios.find_request(settings, scenario, body.request, visitor))
+    with scenarios.opened(settings, body.scenario, visitor) as opened:
+        request = str(scenarios.find_request(settings, opened, body.request, visitor))
     with visitor.ledger(settings, create=False) as ledger:
         waiting = ledger.unanswered(dataset, f"{request}/")
         if not waiting:
@@ -200,9 +209,19 @@ def suspend_stopped(settings: Settings, body: ReleaseBody, visitor: Visitor) -> 
 
 
 def check_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> None:
-    """The task: everything that comes before a debit."""
-    with scenarios.opened(settings, body.scenario, visitor) as (scenario, table):
-        scenarios.estimates_for(scenario, table)
+    """The task: everything that comes before a debit and looks at no row. An answer whose interval
+    will be the whole declared range is paid for where somebody says so."""
+    with scenarios.opened(settings, body.scenario, visitor) as opened:
+        empty = list_meaningless(scenarios.estimates_for(*opened))
+        if not empty or body.accept_meaningless:
+            return
+        if not scenarios.is_paid(settings, opened, body.request, visitor):
+            raise RequestRefused(
+                409,
+                f"{', '.join(empty)}: the 95% interval will be the whole declared range",
+                "accept_meaningless",
+                "ask less, or with a larger share; accept_meaningless = true releases it as it is",
+            )
 
 
 def look_before_debit(settings: Settings, body: ReleaseBody, visitor: Visitor) -> None:
@@ -215,8 +234,9 @@ def look_before_debit(settings: Settings, body: ReleaseBody, visitor: Visitor) -
     """
     if not visitor.curator or not (body.preflight or body.spends):
         return
-    with scenarios.opened(settings, body.scenario, visitor) as (scenario, table):
-        if scenarios.is_paid(settings, scenario, body.request, visitor):
+    with scenarios.opened(settings, body.scenario, visitor) as opened:
+        scenario, table = opened
+        if scenarios.is_paid(settings, opened, body.request, visitor):
             return
         if body.spends is not None:
             estimates = scenarios.estimates_for(scenario, table)
@@ -273,9 +293,13 @@ def pack_evidence(settings: Settings, visitor: Visitor, body: ScenarioBody) -> b
     evidence.require_about(body.about)
     with scenarios.opened(settings, body, visitor) as (scenario, table):
         estimates = scenarios.estimates_for(scenario, table)
-        state = scenarios.dataset_budget_state(settings, scenarios.body_dataset(body))
+        dataset, made = scenarios.body_dataset(body), list[Release]()
+        state = scenarios.dataset_budget_state(settings, dataset)
+        if state is not None:
+            with Ledger(settings.ledger, create=False) as ledger:
+                made = read_releases(ledger, dataset, None if visitor.curator else visitor.sees)
         today = datetime.now(UTC).date().isoformat()
-        data = evidence.evidence_data(scenario, estimates, state, today, version("whosin"))
+        data = evidence.evidence_data(scenario, estimates, state, today, version("whosin"), made)
     packed = BytesIO()
     with ZipFile(packed, "w", ZIP_DEFLATED) as pack:
         for name, text in evidence.pack_texts(data).items():
@@ -364,9 +388,9 @@ def write_scenario(settings: Settings, body: ScenarioBody) -> str:
 def write_script(settings: Settings, visitor: Visitor, body: ReleaseBody) -> str:
     """A Python script that makes the same run."""
     given = scenarios.full_data(settings, body.scenario)
-    with scenarios.opened(settings, body.scenario, visitor) as (scenario, _):
-        request = scenarios.find_request(settings, scenario, body.request, visitor)
-        return scenarios.script_text(given, scenario.plan, request)
+    with scenarios.opened(settings, body.scenario, visitor) as opened:
+        request = scenarios.find_request(settings, opened, body.request, visitor)
+        return scenarios.script_text(given, opened[0].plan, request)
 
 
 @release_router.post("/api/scenario/read")

@@ -24,7 +24,8 @@ from whosin.extras import require_extras
 from whosin.families import Family
 from whosin.ledger import BudgetState, Ledger, registry
 from whosin.ledger.budget import Budget, Cost, PeopleBudget, group_by_people
-from whosin.ledger.registration import RegisteredTable
+from whosin.ledger.encoding import canonical_json
+from whosin.ledger.registration import RegisteredTable, Registration
 from whosin.ledger.registry import describe_unnamed
 from whosin.release import QUERIES, CostEstimate, Release, Session, Table
 from whosin.release.contribution_bounds import column_behind
@@ -32,7 +33,7 @@ from whosin.release.cost import paid_estimates
 from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.scenario import Scenario, read_scenario
-from whosin.release.session import name_request
+from whosin.release.session import find_answered, name_request
 from whosin.release.synthetic_tables import remove_drafts
 from whosin.release.table import dataset_name, fingerprint_of_source, register_table
 from whosin.scenario_model import (
@@ -291,14 +292,14 @@ def find_people(
     return next((each for each in groups if states[dataset] in each.states), None)
 
 
-def refusal_reason(
+def find_refusal(
     settings: Settings,
     body: ScenarioBody,
     opened: tuple[Scenario, Table],
     estimates: list[CostEstimate],
     visitor: Visitor,
-) -> str | None:
-    """Why the ledger would refuse this now."""
+) -> tuple[str, bool] | None:
+    """Why the ledger would refuse this now, and whether that is for want of budget."""
     (scenario, table), dataset = opened, body_dataset(body)
     budget_state = dataset_budget_state(settings, dataset)
     try:
@@ -308,7 +309,7 @@ def refusal_reason(
         share = scenario.budget.get("share", 1)
         registry.check_session(budget_state, scenario.plan, Budget.of(scenario.plan), share)
         if (registered := budget_state.registered) is None:
-            return None if visitor.curator else describe_unnamed(dataset)
+            return None if visitor.curator else (describe_unnamed(dataset), False)
         registration = register_table(table, scenario.queries)
         if visitor.curator and registered.registration.universe is None:
             registration = replace(registration, universe=None)
@@ -320,7 +321,7 @@ def refusal_reason(
         bare = [replace(estimate.spend, registration=registration) for estimate in estimates]
         registry.check_debits(budget_state, bare)
     except (BudgetRefused, RequestRefused) as error:
-        return str(error)
+        return str(error), error.field in ("share", "budget")
     return None
 
 
@@ -359,7 +360,7 @@ def release_scenario(
     dataset = body_dataset(body)
     with opened(settings, body, visitor, given and visitor.request(given)) as (scenario, table):
         check_budget(settings, body, table, visitor)
-        request = find_request(settings, scenario, given, visitor)
+        request = find_request(settings, (scenario, table), given, visitor)
         with visitor.ledger(settings) as ledger:
             if writes_files(scenario.queries):
                 debited = ledger.requests(dataset, f"{request}/")
@@ -387,32 +388,75 @@ def release_scenario(
 
 
 def find_request(
-    settings: Settings, scenario: Scenario, given: str | None, visitor: Visitor
+    settings: Settings, opened: tuple[Scenario, Table], given: str | None, visitor: Visitor
 ) -> str | None:
     """A request as the ledger keeps it: by its id, or named after what is asked of the table that
-    its dataset is registered with; None where it is not registered yet."""
+    its dataset is registered with, or was when it was answered; None where it is not registered
+    yet."""
     if given is not None:
         return visitor.request(given)
-    dataset = str(scenario.dataset)
+    (scenario, table), dataset = opened, str(opened[0].dataset)
     if dataset_budget_state(settings, dataset) is None:
         return None
     with visitor.ledger(settings, create=False) as ledger:
-        batch = scenario.batch_data()
-        return visitor.request(name_request(ledger, dataset, scenario.plan, batch))
+        asked = scenario.plan, scenario.batch_data()
+        return _find_earlier(ledger, scenario, table, visitor) or visitor.request(
+            name_request(ledger, dataset, *asked)
+        )
+
+
+def _find_earlier(ledger: Ledger, scenario: Scenario, table: Table, visitor: Visitor) -> str | None:
+    """The request with all answers to this about a table that the dataset was registered with
+    before it went on with another one, such as an earlier month's; for curators."""
+    dataset, queries = str(scenario.dataset), scenario.queries
+    if not visitor.curator or _holds_registration(ledger, dataset, register_table(table, queries)):
+        return None
+    if all(entry.kind != "amended" for entry in ledger.history(dataset)):
+        return None  # and no row is read
+    asked = register_table(table, queries, rows=True)
+    return find_answered(ledger, dataset, scenario.plan, scenario.batch_data(), asked)
+
+
+def _holds_registration(ledger: Ledger, dataset: str, registration: Registration) -> bool:
+    registered = ledger.budget_state(dataset).registered
+    return registered is not None and registered.difference(registration) is None
 
 
 def find_stored(
     settings: Settings, scenario: Scenario, table: Table, visitor: Visitor
 ) -> str | None:
     """The request under which these very questions about this very table were paid before."""
-    request = find_request(settings, scenario, None, visitor)
-    if request is None:
+    dataset = str(scenario.dataset)
+    if dataset_budget_state(settings, dataset) is None:
         return None
     with visitor.ledger(settings, create=False) as ledger:
-        registered = ledger.budget_state(str(scenario.dataset)).registered
-        if registered is None or registered.difference(register_table(table, scenario.queries)):
+        if earlier := _find_earlier(ledger, scenario, table, visitor):
+            return earlier
+        if not _holds_registration(ledger, dataset, register_table(table, scenario.queries)):
             return None
-        return request if ledger.requests(str(scenario.dataset), f"{request}/") else None
+        named = name_request(ledger, dataset, scenario.plan, scenario.batch_data())
+        request = visitor.request(named)
+        return request if ledger.requests(dataset, f"{request}/") else None
+
+
+def list_paid(
+    settings: Settings, opened: tuple[Scenario, Table], estimates: list[CostEstimate], who: Visitor
+) -> list[str | None]:
+    """For each question the newest request that has its answer, of this very table."""
+    (scenario, table), paid = opened, dict[str, str]()
+    dataset, unpaid = str(scenario.dataset), list[str | None]([None] * len(estimates))
+    if dataset_budget_state(settings, dataset) is None:
+        return unpaid
+    with Ledger(settings.ledger, create=False) as ledger:
+        if not _holds_registration(ledger, dataset, register_table(table, scenario.queries)):
+            return unpaid
+        _, history, answers = ledger.record(dataset)
+    for entry in history:
+        if entry.kind in ("registered", "amended"):
+            paid.clear()
+        elif entry.kind == "debit" and entry.request in answers and who.sees(entry):
+            paid[canonical_json(entry.body["what"])] = str(entry.request).rpartition("/")[0]
+    return [paid.get(canonical_json(dict(each.spend.what))) for each in estimates]
 
 
 def _debit_numbers(scenario: Scenario, table: Table) -> list[int]:
@@ -426,13 +470,16 @@ def writes_files(queries: Iterable[Query]) -> bool:
     return any(query.writes_file for query in queries)
 
 
-def is_paid(settings: Settings, scenario: Scenario, given: str | None, visitor: Visitor) -> bool:
+def is_paid(
+    settings: Settings, opened: tuple[Scenario, Table], given: str | None, visitor: Visitor
+) -> bool:
     """Whether something was debited for this before, so that it goes on, or is shown again."""
-    if dataset_budget_state(settings, str(scenario.dataset)) is None:
+    dataset = str(opened[0].dataset)
+    if dataset_budget_state(settings, dataset) is None:
         return False
-    request = find_request(settings, scenario, given, visitor)
+    request = find_request(settings, opened, given, visitor)
     with visitor.ledger(settings, create=False) as ledger:
-        return bool(ledger.requests(str(scenario.dataset), f"{request}/"))
+        return bool(ledger.requests(dataset, f"{request}/"))
 
 
 def stored_release(
@@ -441,7 +488,7 @@ def stored_release(
     """A release that was made before; nothing is paid, nothing is drawn."""
     if dataset_budget_state(settings, body_dataset(body)) is not None:
         with opened(settings, body, visitor, given and visitor.request(given)) as found:
-            request = find_request(settings, found[0], given, visitor)
+            request = find_request(settings, found, given, visitor)
             debits = {f"{request}/{number}" for number in _debit_numbers(*found)}
         with visitor.ledger(settings, create=False) as ledger:
             answered = ledger.requests(body_dataset(body), f"{request}/", answered=True)

@@ -25,6 +25,8 @@ from whosin.app.web.access import (
 )
 from whosin.app.web.bodies import (
     BoundedRoute,
+    DatasetName,
+    RequestName,
     RequestRefused,
     StudyBody,
     StudyForecastBody,
@@ -45,7 +47,7 @@ from whosin.errors import (
 )
 from whosin.exact import rational
 from whosin.extras import is_installed, require_extras
-from whosin.ledger import Ledger
+from whosin.ledger import Entry, Ledger
 from whosin.ledger.registry import suspend_dataset
 from whosin.report.card import budget_words, cost_words
 from whosin.report.document import (
@@ -188,7 +190,8 @@ def advise_release(settings: Settings, visitor: Visitor, body: StudyForecastBody
         relations = PAGE_RELATIONS if body.relation is None else (_read_relation(body),)
         study, hopes = _public_study(settings, visitor, body), _read_hopes(body)
         epsilons = {each: _read_plan(body, each).epsilon for each in relations}
-        advice = advise_study(study, hopes, epsilons, body.numbers)
+        top = body.top if "top" in body.model_fields_set else None
+        advice = advise_study(study, hopes, epsilons, body.numbers, top=top)
     return ForecastView(
         **_size_keys(study),
         lead=study_forecasts.summarise_advice(advice),
@@ -345,7 +348,7 @@ def estimate_release(settings: Settings, visitor: Visitor, body: StudyReleaseBod
 
 
 def _spending_words(estimate: StudyCostEstimate, dataset: str) -> str:
-    cost = cost_words(estimate.spend().cost(estimate.plan.relation), 6)
+    cost = cost_words(estimate.spend().cost(estimate.plan.relation))
     return f"This will spend {cost} of {budget_words(estimate.plan)} for {dataset}."
 
 
@@ -449,6 +452,46 @@ def run_study_release(settings: Settings, body: StudyReleaseBody, visitor: Visit
         said = {"amend": body.continues is not None, "new_people": body.new_people}
         made = publish_study(study, estimate.plan, asked, ledger, name, body.request, **said)
     return _result_view(made)
+
+
+@study_router.get("/api/study/answers")
+@tasks.scan_route
+def open_study_answers(
+    settings: Settings, visitor: Visitor, dataset: DatasetName, name: RequestName
+) -> StudyResult:
+    """The stored answers of a study that was released from this folder; nothing is spent. Its
+    files are read again, for what is public about its SNPs."""
+    require_extras("gwas")
+    from whosin.gwas import read_study
+    from whosin.gwas.question import Question
+    from whosin.gwas.release import publish_study
+
+    _require_curator(visitor)
+    unknown = RequestRefused(404, "no release of this id has been answered", "request")
+    if not has_ledger(settings):
+        raise unknown
+    with visitor.ledger(settings, create=False) as ledger:
+        state, history, answers = ledger.record(dataset)
+        debits = [each for each in history if each.kind == "debit" and each.request == name]
+        if not debits or name not in answers or not opens_on_page(debits[0]):
+            raise unknown
+        what = debits[0].body["what"]
+        keys = ("top", "relation", "score", "numbers", "threshold", "share", "gap")
+        asked = Question(**{key: what[key] for key in keys}, none_of_them=what["none of them"])
+        source = re.sub(":[^:]*$", "", dataset)
+        with at("study"):
+            study = read_study(folder.find_study(settings.folder, source), processes=1)
+        with warnings.catch_warnings(), _page_fields():
+            warnings.simplefilter("ignore", UserWarning)  # the notes say it
+            # The same request about the same study is answered from the store, and else refused.
+            return _result_view(publish_study(study, state.plan, asked, ledger, source, name))
+
+
+def opens_on_page(entry: Entry) -> bool:
+    """Whether a debit is that of a study as this page releases them."""
+    what = entry.body["what"]
+    plain = what["loci"] is None and not what["named"] and what["families"] == "warn"
+    return plain and "trait" not in what and what["relation"] in PAGE_RELATIONS
 
 
 def _check_account(settings: Settings, ledger: Ledger, body: StudyReleaseBody, name: str) -> None:

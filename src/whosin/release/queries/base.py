@@ -189,19 +189,33 @@ class Query(ABC):
         Where it depends on the rows it is found to two digits; None beyond `MAX_READABLE_ROWS`."""
         if not estimate.expected or estimate.expected[0].rows is None:
             return self.fixed_size(table, estimate)
+        size = self._least_rows(table, estimate, lambda found: found.noisy)
+        return None if size is None else float(size), "rows"
+
+    def told_size(self, table: Table, estimate: CostEstimate) -> int | None:
+        """The least number of rows in a group whose interval is not the whole declared range, found
+        as `readable_size` is; None where two rows are enough, or no range was declared."""
+        if not any(each.rows is not None for each in estimate.expected):
+            return None
+        size = self._least_rows(table, estimate, lambda found: found.fills)
+        return MAX_READABLE_ROWS if size is None else size if size > 2 else None
+
+    def _least_rows(
+        self, table: Table, estimate: CostEstimate, is_bad: Callable[[ExpectedError], bool]
+    ) -> int | None:
         noise = estimate.parts or estimate.details
 
-        def is_noisy(rows: int) -> bool:
+        def is_small(rows: int) -> bool:
             found = self.expected_error(table, noise, rows)
-            return found is None or found.noisy
+            return found is None or is_bad(found)
 
         low, high = 0, MAX_READABLE_ROWS
-        if is_noisy(high):
-            return None, "rows"
+        if is_small(high):
+            return None
         while high - low > max(1, high // 100):
             middle = max(low + 1, round(math.sqrt(max(low, 1) * high)))
-            low, high = (middle, high) if is_noisy(middle) else (low, middle)
-        return float(high), "rows"
+            low, high = (middle, high) if is_small(middle) else (low, middle)
+        return high
 
     def fixed_size(self, table: Table, estimate: CostEstimate) -> tuple[float | None, str]:
         """The same, where errors do not depend on the rows of a group."""

@@ -1,7 +1,7 @@
 // Who answers for a release, and why it promises what it does: what the report prints and a pack of
 // evidence needs. The keys and their words are those of [about] in a scenario file.
 
-import { $, h } from "./dom.js";
+import { $, clearErrors, h, showError } from "./dom.js";
 import { labelOf } from "./words.js";
 
 const NEEDED = ["controller", "contact", "period", "decided_by", "reasons"]; // by a pack of evidence
@@ -14,7 +14,10 @@ export function startAbout(words, changed) {
       const field = `about.${name}`;
       return h("div", {},
         h("label", { for: `about-${name}` }, labelOf(name), NEEDED.includes(name) ? " *" : ""),
-        h("input", { id: `about-${name}`, placeholder: help.replace(/\.$/, ""), "data-field": field, autocomplete: "off", oninput: changed }),
+        h("input", { id: `about-${name}`, title: help, "data-field": field, autocomplete: "off", oninput: () => {
+          clearErrors(field);
+          changed();
+        } }),
         h("p", { class: "error", "data-error": field }));
     }),
   );
@@ -29,6 +32,12 @@ export function loadAbout(given = {}) {
   for (const key of keys) $(`about-${key}`).value = given[key] ?? "";
 }
 
-// What a pack of evidence lacks.
-export const missingWords = () =>
-  `A pack of evidence needs to know: ${NEEDED.filter((key) => !typed(key)).map((key) => `“${labelOf(key)}”`).join(", ")}. Fill it in under Release, “Who answers for it, and why”.`;
+// What the pages that somebody signs would lack, in this page's words.
+export const missingAbout = () => NEEDED.filter((key) => !typed(key)).map(labelOf);
+
+// Mark what is missing, where it is asked.
+export function markMissing() {
+  clearErrors("about");
+  for (const key of NEEDED.filter((each) => !typed(each))) showError({ field: `about.${key}`, message: "Not said yet." }, `about.${key}`);
+  $("about").querySelector("[aria-invalid]")?.focus();
+}

@@ -19,7 +19,7 @@ function shown(found) {
   const line = (each) => h("tr", {}, h("th", { scope: "row" }, capital(each.words)), h("td", { class: "r" }, percent(last(each).prior)), h("td", { class: "r" }, percent(last(each).posterior, atMost)));
   const enough = found.target?.enough;
   return [
-    h("p", {}, "It takes ", ...cost, `, ${found.noise} noise of `, term("scale", "scale"), ` ${number(found.scale)}. Someone ${percent(last(first).prior)} sure then becomes at most `, h("strong", {}, `${percent(last(first).posterior, atMost)} sure`), ", whatever else they know of others."),
+    h("p", {}, "It takes ", ...cost, `, ${capital(found.noise)} noise of `, term("scale", "scale"), ` ${number(found.scale)}. Someone ${percent(last(first).prior)} sure then becomes at most `, h("strong", {}, `${percent(last(first).posterior, atMost)} sure`), ", whatever else they know of others."),
     found.target ? h("p", { class: enough ? "holds" : "fails" }, enough ? "What you promise allows it." : `What you promise does not allow it: promise at least ${percent(last(first).posterior, atMost)}, or ask for less.`) : null,
     h("details", {}, h("summary", {}, "Against someone who knows more"),
       h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "How sure anyone can become" },

@@ -1,11 +1,13 @@
 // The step Report: the answers with their error bars, the card, and files to keep.
 
-import { aboutKeys, missingWords } from "./about.js";
+import { aboutKeys, markMissing, missingAbout } from "./about.js";
 import { download } from "./api.js";
 import { answerChart } from "./charts.js";
-import { $, clearErrors, h, roundedWords, sections, showError } from "./dom.js";
+import { $, ask, clearErrors, h, roundedWords, sections, showError } from "./dom.js";
 import { linkNumbers, term } from "./glossary.js";
+import { go } from "./steps.js";
 import { tables } from "./tables.js";
+import { capital, inLabels } from "./words.js";
 
 const plainName = (title) => title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-").replace(/^-|-$/g, "") || "answer";
 
@@ -50,20 +52,41 @@ function single(answer) {
   return [h("p", { class: "single" }, mark(answer, 0), inWords("value")), h("p", { class: "soft" }, between)];
 }
 
-async function keep(path, body, name) {
-  clearErrors("download");
+// A file that the server makes, which takes seconds: the button says so until the file is there.
+// `body`: what is asked, by POST; by GET without one.
+export async function keep(button, path, body, name, slot = "download") {
+  if (button.getAttribute("aria-busy") === "true") return;
+  const label = button.textContent;
+  clearErrors(slot);
+  button.setAttribute("aria-busy", "true");
+  button.textContent = `${label}: being made …`;
   try {
     await download(path, body, name);
   } catch (error) {
-    const message = error.field?.startsWith("about.") ? missingWords() : error.message;
-    showError({ field: "download", message }, "download");
+    showError({ field: slot, message: error.message }, slot);
+  } finally {
+    button.textContent = label;
+    button.removeAttribute("aria-busy");
   }
+}
+
+// What is to be signed says who answers for it: ask first, where that is not said.
+async function isSigned(label, isNeeded) {
+  const missing = missingAbout();
+  if (!missing.length) return true;
+  const lines = [`“${label}” would not say: ${missing.join(", ")}.`, "It is asked under Release, “Who answers for it, and why”."];
+  const answer = await ask("Who answers for it?", lines, "Say it now", isNeeded ? "" : "Leave it open");
+  if (answer === "yes") {
+    go("release");
+    setTimeout(markMissing); // once the step is there
+  }
+  return answer === "other";
 }
 
 // What an answer is about that nobody gave a name.
 function unnamed({ title, question }) {
   const { query, column, by = [], columns = [] } = question;
-  return title === query ? [column, ...[by].flat(), ...columns].filter(Boolean).join(", ") : "";
+  return title === query ? [column, ...[by].flat(), ...columns].filter(Boolean).join(", ") : null;
 }
 
 let opened = 0; // answers that the ledger opened: each has switches of its own
@@ -75,7 +98,7 @@ function card(answer, index, body) {
   const several = Boolean(answer.tables);
   const chart = several ? null : answerChart(answer);
   const button = (label, words, path, name) =>
-    h("button", { type: "button", class: "quiet", "aria-label": words, onclick: () => keep(path, body, name) }, label);
+    h("button", { type: "button", class: "quiet", "aria-label": words, onclick: (event) => keep(event.currentTarget, path, body, name) }, label);
   const csv = (one, number) =>
     button("CSV", `Download ${one.title} as CSV`, `/api/release/csv?answer=${index}&table=${number}`, `${plainName(one.title)}.csv`);
   return h(
@@ -84,12 +107,12 @@ function card(answer, index, body) {
     h(
       "header",
       {},
-      h("h3", {}, answer.title, " ", h("span", { class: "soft" }, unnamed(answer))),
+      h("h3", {}, unnamed(answer) === null ? answer.title : capital(answer.title), " ", h("span", { class: "soft" }, unnamed(answer))),
       body && several ? button("All as Parquet", `Download ${answer.title} as Parquet`, `/api/release/parquet?answer=${index}`, `${plainName(answer.title)}.parquet`) : null,
       body && file ? button("Parquet", `Download ${file}`, `/api/release/file?answer=${index}`, file) : null,
       file || !body ? null : button(several ? "All as CSV" : "CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${index}`, `${plainName(answer.title)}.csv`),
     ),
-    h("p", { class: "note" }, term("cost", answer.paid), ...(answer.noise ? ["; ", term("scale", answer.noise)] : [])),
+    h("p", { class: "note" }, term("cost", answer.paid), ...(answer.noise ? [". ", term("scale", `${capital(answer.noise)}.`)] : [])),
     alone && !several ? single(answer) : null,
     several ? tables(answer, body ? index : `stored-${(opened += 1)}`, body ? csv : () => null) : null,
     chart ? h("div", { class: "chart" }, chart) : null,
@@ -110,7 +133,7 @@ function more(answer, chart) {
 // A card for each answer, and that those which contain each other do not add up, where there are such.
 const cards = (made, body) => [
   ...made.answers.map((answer, index) => card(answer, index, body)),
-  ...(made.independent ? [h("p", { class: "note independent" }, made.independent)] : []),
+  ...(made.independent ? [h("p", { class: "note independent" }, capital(inLabels(made.independent)))] : []),
 ];
 
 export function answers(made, body) {
@@ -120,15 +143,15 @@ export function answers(made, body) {
   const whole = () => ({ ...body, scenario: scenario() });
   const files = [
     ["HTML report", "/api/release/report", whole, `${file}.html`],
-    ["Officer’s two pages", "/api/release/report?reader=officer", whole, `${file}-officer.html`],
-    ["Evidence pack (ZIP)", "/api/evidence", scenario, `${file}-evidence.zip`],
+    ["Officer’s two pages", "/api/release/report?reader=officer", whole, `${file}-officer.html`, (label) => isSigned(label, false)],
+    ["Evidence pack (ZIP)", "/api/evidence", scenario, `${file}-evidence.zip`, (label) => isSigned(label, true)],
     ["Scenario (TOML)", "/api/scenario/toml", scenario, `${file}.toml`],
     ["Python script", "/api/scenario/script", whole, `${file}.py`],
   ];
   $("results-title").textContent = made.title;
   $("downloads").replaceChildren(
-    ...files.map(([label, path, what, name]) =>
-      h("button", { type: "button", onclick: () => keep(path, what(), name) }, label),
+    ...files.map(([label, path, what, name, may = () => true]) =>
+      h("button", { type: "button", onclick: async ({ currentTarget }) => (await may(label)) && keep(currentTarget, path, what(), name) }, label),
     ),
   );
   $("answers").replaceChildren(...cards(made, body));

@@ -49,23 +49,29 @@ export const post = (path, body, options) => call("POST", path, body, options);
 
 const pause = (wait) => new Promise((go) => setTimeout(go, wait));
 
-// The newest of several calls of one kind: an older one is dropped. Where the server still works on
-// those, it is asked again.
+// Where the server still works on other requests, it is asked again.
+async function patiently(send, tries, wait) {
+  for (let left = tries; ; left -= 1) {
+    try {
+      return await send();
+    } catch (error) {
+      if (error.status !== 429 || !left) throw error;
+      await pause(wait);
+    }
+  }
+}
+
+// The newest of several calls of one kind: an older one is dropped.
 export function latest(tries = 5, wait = 1000) {
   let running = null;
   return async (path, body) => {
     running?.abort();
     running = new AbortController();
     const { signal } = running;
-    for (let left = tries; ; left -= 1) {
-      try {
-        return await post(path, body, { signal });
-      } catch (error) {
-        if (error.status !== 429 || !left) throw error;
-        await pause(wait);
-        signal.throwIfAborted();
-      }
-    }
+    return patiently(() => {
+      signal.throwIfAborted();
+      return post(path, body, { signal });
+    }, tries, wait);
   };
 }
 
@@ -81,8 +87,9 @@ export function watch(wait = 3000) {
   }, wait);
 }
 
+// Without a body it is asked for by GET.
 export async function download(path, body, name) {
-  saveBlob(await post(path, body, { blob: true }), name);
+  saveBlob(await patiently(() => call(body === undefined ? "GET" : "POST", path, body, { blob: true }), 30, 1000), name);
 }
 
 export function saveBlob(blob, name) {

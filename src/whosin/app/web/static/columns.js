@@ -2,7 +2,7 @@
 // one of them or for several at once.
 
 import { post } from "./api.js";
-import { EMPTY, byRow, columns, complete, domainOf, listed, readDomain, setDomain, unfinished, unitColumn } from "./data.js";
+import { EMPTY, byRow, columns, complete, domainOf, listed, problemOf, readDomain, setDomain, unfinished, unitColumn } from "./data.js";
 import { $, ask, clearErrors, h, showError } from "./dom.js";
 import { renderQueries } from "./questions.js";
 import { changed } from "./release.js";
@@ -13,6 +13,7 @@ const GUESSED = { values: "values", numbers: "numbers", dates: "dates", text: "t
 
 let chosen = new Set(); // columns to be set together
 let edited = null; // the column whose editor is open
+let mayLook = false; // whether somebody here can have chosen by looking at the rows
 
 export function resetColumns() {
   chosen = new Set();
@@ -121,7 +122,8 @@ function tick(domain, key, words, { label, said }) {
     }), words);
 }
 
-function domainEditor(domain, about) {
+// `close`: the button that ends it.
+function domainEditor(domain, about, close) {
   const others = h("div", { class: "others" });
   const own = { ...about, said: (key) => {
     drawOthers();
@@ -142,11 +144,14 @@ function domainEditor(domain, about) {
         },
       }, KINDS.map(([value, text]) => h("option", { value, selected: value === domain.kind }, text)))),
     h("div", { class: "bounds" }, bounds(domain, own)),
-    domain.kind === "none" || byRow() ? null : tick(domain, "constant", "the same in all rows of a person", own),
-    others,
-    domain.fromRows ? tick(domain, "fromRows", "chosen by looking at the rows, which the promise does not cover", own) : null,
+    h("div", { class: "ticks" },
+      domain.kind === "none" || byRow() ? null : tick(domain, "constant", "the same in all rows of a person", own),
+      domain.fromRows || (mayLook && domain.kind !== "none") ? tick(domain, "fromRows", "chosen by looking at the rows, which the promise does not cover", own) : null,
+      others, close),
   ];
 }
+
+const slot = (name) => h("p", { class: "error", "data-error": `domains.${name}` });
 
 function editor(column) {
   const domain = domainOf(column.name);
@@ -158,6 +163,8 @@ function editor(column) {
     said: (key) => {
       $("columns").querySelector(`[data-short="${CSS.escape(name)}"]`).textContent = inShort(domain);
       countColumns();
+      clearErrors(`domains.${name}`);
+      showProblems();
       if (["edges", "parents"].includes(key) || before !== unfinished(name)) renderQueries();
       before = unfinished(name);
       changed();
@@ -170,8 +177,16 @@ function editor(column) {
     },
   };
   return h("tr", { class: "editor" }, h("td", { colspan: "5" },
-    h("div", { class: "column" }, column.about ? h("p", { class: "note" }, column.about) : null, ...domainEditor(domain, about),
-      h("button", { type: "button", class: "quiet", "aria-label": `Close ${name}`, onclick: () => open(null, name) }, "Done"))));
+    h("div", { class: "column" }, column.about ? h("p", { class: "note" }, column.about) : null, slot(name), ...domainEditor(domain, about,
+      h("button", { type: "button", class: "quiet", "aria-label": `Close ${name}`, onclick: () => open(null, name) }, "Done")))));
+}
+
+// Beside each column what is wrong with what is typed about it.
+export function showProblems() {
+  for (const { name } of described()) {
+    const message = problemOf(domainOf(name));
+    if (message) showError({ field: `domains.${name}`, message }, "domains");
+  }
 }
 
 // An editor opens with the kind that was guessed; one that is closed without a word changes nothing.
@@ -185,7 +200,10 @@ function open(name, focus) {
   renderColumns();
   renderQueries();
   changed();
-  if (name) $("columns").querySelector(`[data-kind="${CSS.escape(name)}"]`).focus();
+  if (name) {
+    $("columns").querySelector(`[data-kind="${CSS.escape(name)}"]`).focus();
+    for (const part of $("columns").querySelectorAll(".editor, .opened")) part.scrollIntoView({ block: "nearest" }); // whole
+  }
   else $("columns").querySelector(`[data-edit="${CSS.escape(focus)}"]`)?.focus();
 }
 
@@ -204,8 +222,7 @@ function row(column) {
       })),
       h("th", { scope: "row", title: type }, name),
       h("td", { class: "soft" }, GUESSED[kind] ?? type),
-      h("td", {}, h("span", { "data-short": name, class: domain.kind === "none" ? "soft" : null }, inShort(domain)),
-        h("p", { class: "error", "data-error": `domains.${name}` })),
+      h("td", {}, h("span", { "data-short": name, class: domain.kind === "none" ? "soft" : null }, inShort(domain)), shown ? null : slot(name)),
       h("td", { class: "r" }, h("button", { type: "button", class: "quiet", "data-edit": name, "aria-expanded": String(shown), "aria-label": `Edit ${name}`, onclick: () => open(shown ? null : name, name) }, shown ? "Close" : "Edit"))),
     shown ? editor(column) : null,
   ];
@@ -249,9 +266,15 @@ function groupEditor() {
   const first = columns().find(({ name }) => chosen.has(name));
   const domain = { ...EMPTY, kind: first && first.kind !== "text" ? first.kind : "values" };
   const draw = () => {
-    const about = { label: "the chosen columns", path: "columns", said: () => {}, redraw: draw };
-    $("group-editor").replaceChildren(h("div", { class: "column" }, ...domainEditor(domain, about).filter(Boolean),
-      h("button", { type: "button", class: "primary", onclick: () => setChosen(() => ({ ...domain })) }, "Apply")));
+    const said = () => {
+      clearErrors("columns");
+      const message = problemOf(domain);
+      if (message) showError({ field: "columns", message }, "columns");
+      return message === null;
+    };
+    const about = { label: "the chosen columns", path: "columns", said, redraw: draw };
+    $("group-editor").replaceChildren(h("div", { class: "column" }, ...domainEditor(domain, about,
+      h("button", { type: "button", class: "primary", onclick: () => said() && setChosen(() => ({ ...domain })) }, "Apply"))));
     $("group-editor").querySelector("select").focus();
   };
   $("group-editor").hidden = false;
@@ -279,6 +302,7 @@ async function lookUp() {
 }
 
 export function startColumns(curator) {
+  mayLook = curator;
   $("group-rows").hidden = !curator;
   $("column-filter").addEventListener("input", renderColumns);
   $("column-all").addEventListener("change", () => {

@@ -5,7 +5,7 @@ import { renderColumns, resetColumns, startColumns } from "./columns.js";
 import { $, clearErrors, h, onFile, showError } from "./dom.js";
 import { changed } from "./release.js";
 import { renderQueries, reset } from "./questions.js";
-import { inPageWords } from "./words.js";
+import { inLabels, inPageWords } from "./words.js";
 
 export const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "", parents: "", lookedUp: "", fromRows: false };
 const EACH = ["row", "each row"]; // how a scenario says that each row is one person
@@ -34,9 +34,28 @@ export const byRow = () => unitChosen() && $("privacy_unit").value === eachRow()
 export const unitColumn = () =>
   tableColumns.map((column) => column.name).find((name) => spelled(name) === $("privacy_unit").value) ?? null;
 
+const amount = (text) => text.split("/").map((part) => (part.trim() ? Number(part) : NaN)).reduce((top, bottom) => top / bottom);
+
+// What is wrong with what is typed about a column; nothing for what can be used or goes on.
+export function problemOf({ kind, values, lower, upper, edges }) {
+  if (kind === "values") {
+    const twice = listed(values).find((value, place, all) => all.indexOf(value) !== place);
+    return twice === undefined ? null : `${twice} is listed twice.`;
+  }
+  const [ends, bins] = [[lower, upper].map((end) => end.trim()), listed(edges)];
+  if (kind === "none" || ends.includes("")) return null;
+  const falls = (each, place, all) => place > 0 && (kind === "dates" ? all[place - 1] > each : amount(all[place - 1]) > amount(each));
+  const isDay = (end) => /^\d{4}-\d\d-\d\d$/.test(end); // the server reads further ways to say a date
+  if (kind === "dates" && !ends.every(isDay)) return null;
+  const strange = kind === "numbers" ? [...ends, ...bins].find((end) => Number.isNaN(amount(end))) : undefined;
+  if (strange !== undefined) return `“${strange}” is no number.`;
+  if (ends.some(falls)) return `The range ends (${ends[1]}) before it begins (${ends[0]}).`;
+  return bins.some(falls) && (kind === "numbers" || bins.every(isDay)) ? `Bins go up: ${bins[bins.findIndex(falls)]} comes after ${bins[bins.findIndex(falls) - 1]}.` : null;
+}
+
 // What is declared about a column is complete enough to be used.
-export const complete = ({ kind, values, lower, upper }) =>
-  kind === "values" ? values.trim() !== "" : kind !== "none" && lower.trim() !== "" && upper.trim() !== "";
+export const complete = (domain) =>
+  problemOf(domain) === null && (domain.kind === "values" ? domain.values.trim() !== "" : domain.kind !== "none" && domain.lower.trim() !== "" && domain.upper.trim() !== "");
 
 // The upper levels of a column, as a scenario has them and as they are typed, one after the other:
 // canton: ZH = Zürich, Winterthur; BE = Bern | language: de = ZH, BE
@@ -312,9 +331,8 @@ async function look() {
   $("look").replaceChildren(h("p", { class: "note" }, "Looking at the rows …"));
   try {
     const seen = await post("/api/inspect", { table: tableKeys(), domains: domains(), ...related });
-    const words = (what) => what.replace(/\bprivacy units\b/g, "people").replace(/\bprivacy unit\b/g, "person");
     const line = ({ what, rows }) =>
-      h("tr", {}, h("td", { class: "r" }, rows.toLocaleString("en")), h("td", {}, words(what)));
+      h("tr", {}, h("td", { class: "r" }, rows.toLocaleString("en")), h("td", {}, inLabels(what)));
     $("look").replaceChildren(
       h("p", { class: "caution" }, seen.warning),
       h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Figures about the rows" },

@@ -69,18 +69,21 @@ export function showError(error, otherwise) {
   }
 }
 
-// Ask once more; true if the answer is yes. Escape means no.
-export function ask(title, lines, yes) {
+// Ask once more: "yes", or "other" where there is a third way; nothing for no, and for Escape.
+export function ask(title, lines, yes, other = "") {
   const dialog = $("ask");
   $("ask-title").textContent = title;
   $("ask-words").replaceChildren(...lines.map((line) => (line instanceof Node ? line : h("p", {}, line))));
   $("ask-yes").textContent = yes;
+  $("ask-other").textContent = other;
+  $("ask-other").hidden = !other;
   dialog.returnValue = "";
   dialog.showModal();
   return new Promise((answer) => {
     $("ask-yes").onclick = () => dialog.close("yes");
+    $("ask-other").onclick = () => dialog.close("other");
     $("ask-no").onclick = () => dialog.close("");
-    dialog.onclose = () => answer(dialog.returnValue === "yes");
+    dialog.onclose = () => answer(dialog.returnValue);
   });
 }
 
@@ -115,7 +118,7 @@ function rounded(value, digits, way) {
 
 // What stands after "at most", and what may be spent: neither promises more than is kept.
 export const atMost = (value, digits = 4) => rounded(value, digits, 1);
-export const allowed = (value, digits = 4) => rounded(value, digits, -1);
+export const allowed = (value, digits = 6) => rounded(value, digits, -1);
 
 export function debounce(action, wait = 250) {
   let timer = 0;

@@ -3,7 +3,7 @@
 import { $, h } from "./dom.js";
 
 const WORDS = {
-  epsilon: ["ε", "How much all answers together may change what anyone believes: the odds that a person is in the data change by a factor of at most e^ε. Smaller is safer, and noisier. ε = 0.4 is a factor of 1.5."],
+  epsilon: ["ε", "How much all answers together may change what anyone believes: the odds that a person is in the data change by a factor of at most e^ε. Smaller is safer, and noisier. ε = 0.4 is a factor of 1.5. Six digits are shown, rounded down; the ledger counts exactly."],
   relation: ["Neighbours", "Two tables that differ in one person. “Add-remove”: the person is in one and not in the other. “Replace”: someone else is there instead, so that both have the same size."],
   delta: ["δ", "The probability with which the promise may fail. Without one it never fails."],
   rho: ["ρ", "The cost of Gaussian noise (zero-concentrated differential privacy). Costs in ρ add up; an ε follows for each δ."],

@@ -2,7 +2,7 @@
 
 import { columns, declaredColumns, domains, unitChosen, unitColumn, groupable, problemOfTable, relatedKeys, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
 import { get, post } from "./api.js";
-import { $, allowed, clearErrors, h, number, showError } from "./dom.js";
+import { $, allowed, clearErrors, h, showError } from "./dom.js";
 import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
 import { costLine, expectations, sentence, suggestions, tableEstimates } from "./estimates.js";
 import { term } from "./glossary.js";
@@ -293,7 +293,9 @@ export function renderQueries() {
         : "Choose a table first.";
   $("add-query").hidden = !ready;
   $("sql-box").hidden = !ready;
-  $("budget").hidden = !asked.length;
+  $("budget").hidden = $("share-field").hidden = !asked.length;
+  $("total").textContent = ready && asked.length ? "Working out the price …" : "";
+  $("better").replaceChildren();
   $("queries").replaceChildren(...(ready ? asked.map(card) : []));
   $("prices").replaceChildren(...(ready ? asked.map(price) : []));
 }
@@ -335,6 +337,7 @@ export function showEstimate(batch, apply = {}) {
     line.classList.toggle("open", lack !== null);
     $(`cautions-${index}`).replaceChildren(
       ...(estimate?.cautions ?? []).filter((each) => each.about !== "delta").map((each) => h("p", { class: "caution" }, caution(each))),
+      ...(known && !batch.stored && batch.paid[asking.indexOf(index)] ? [h("p", { class: "caution" }, "This was asked and paid for before, and its answer is stored. Here it would be asked anew, and paid for again.")] : []),
     );
     line.closest(".price").querySelector("h3").textContent = nameOf(query);
     $(`open-${index}`).textContent = lack === null ? "" : `Not finished: ${lack}.`;
@@ -347,15 +350,16 @@ export function showEstimate(batch, apply = {}) {
   $("better").replaceChildren(...suggestions(batch?.suggestions ?? [], apply, (title) => pageName(batch, title)));
   const open = asked.length - asking.length;
   const rest = open ? ` ${open === 1 ? "One question is" : `${open} questions are`} not finished, and not in this cost.` : "";
+  $("leave-paid").hidden = !batch || batch.stored !== null || !batch.paid.some(Boolean) || batch.paid.every(Boolean);
   if (!batch) {
     $("total").textContent = rest.trim();
     return;
   }
   const left = batch.remaining === null
     ? `“${batch.dataset}” is new to the ledger: this plan becomes its whole budget.`
-    : `The ledger has ε = ${allowed(batch.remaining, 5)} left for “${batch.dataset}”.`;
+    : `The ledger has ε = ${allowed(batch.remaining)} left for “${batch.dataset}”.`;
   const unused = batch.estimates.flatMap((each) => each.cautions).find((each) => each.about === "delta");
-  $("total").replaceChildren(`In all ${batch.total} of `, term("budget", "ε"), ` = ${number(batch.epsilon, 4)}. ${left}${rest}${sentence(unused?.words.replace("delta", "δ"))}`);
+  $("total").replaceChildren(`In all ${batch.total} of `, term("budget", "ε"), ` = ${allowed(batch.epsilon)}. ${left}${rest}${sentence(unused?.words.replace("delta", "δ"))}`);
 }
 
 export async function startQuestions() {

@@ -1,17 +1,19 @@
 // The round: the promise and what it needs, the cost of the questions, the release.
 
-import { aboutKeys, loadAbout, startAbout } from "./about.js";
+import { aboutKeys, loadAbout, missingAbout, startAbout } from "./about.js";
 import { startAccuracy } from "./accuracy.js";
 import { download, get, latest, lost, post } from "./api.js";
 import { answers } from "./answers.js";
 import { beliefChart, ratesChart } from "./charts.js";
+import { showProblems } from "./columns.js";
 import { columns, declaredColumns, domains, unitChosen, loadDomains, loadRelated, loadTable, problemOfTable, relatedKeys, restoreTable, tableKeys, tableState, unfinished, useTable } from "./data.js";
 import { $, allowed, ask, atMost, clearErrors, debounce, h, number, onFile, reasons, sections, showError } from "./dom.js";
 import { linkNumbers, term } from "./glossary.js";
 import { allFinished, askable, countAsked, loadQueries, pageName, queries, questionState, questionTitled, removeQuestion, renderQueries, restoreQuestions, showEstimate } from "./questions.js";
+import { declaredWords, foundWords, look } from "./look.js";
 import { profileEditor } from "./profile.js";
 import { forget, restore, saveSoon, startState } from "./state.js";
-import { currentStep, go, refreshSteps, showStep, startSteps } from "./steps.js";
+import { currentStep, go, refreshSteps, showStep, startSteps, visit, visitedSteps } from "./steps.js";
 import { capital, inPageWords } from "./words.js";
 
 const PENDING = "whosin-pending";
@@ -141,13 +143,13 @@ function figures(view) {
     list.push(["error", "error of a count", `± ${number(count.error, 3)}`, `95% within ± ${atMost(count.within, 3)}`]);
   }
   list.push(["gamma", "beliefs grow by", `× ${atMost(gamma)}`, delta ? `may fail: ${delta}` : "at most, always"]);
-  if (plain === null) list.push(["plain", "plain DP", "cannot", "no ε holds this against every belief"]);
-  else if (delta) list.push(["plain", "plain DP", `ε = ${number(plain)}`, "without a failure probability"]);
+  if (plain === null) list.push(["plain", "with plain DP", "impossible", "no ε holds this against every belief"]);
+  else if (delta) list.push(["plain", "with plain DP", `ε = ${allowed(plain)}`, "without a failure probability"]);
   else {
     const ratio = epsilon / plain;
     const times = ratio > 1 ? `${number(ratio, 3)} × less` : `${number(1 / ratio, 3)} × more`;
     const noise = Math.abs(ratio - 1) < 1e-6 ? "the same" : times;
-    list.push(["plain", "noise, against plain DP", noise, `plain DP: ε = ${number(plain)}`]);
+    list.push(["plain", "noise, against plain DP", noise, `plain DP: ε = ${allowed(plain)}`]);
   }
   return list.map(([key, name, value, more]) =>
     h("div", {}, h("dt", {}, term(key, name)), h("dd", {}, value, h("small", {}, more))),
@@ -171,6 +173,7 @@ async function needs() {
     return;
   }
   panel.classList.remove("stale");
+  warnOfSize();
   $("needs-words").replaceChildren(...linkNumbers(planned.card[1].lines.join(" ")));
   $("figures").replaceChildren(...figures(planned));
   const pictures = [["belief", "How sure anyone can become", beliefChart(planned)], ["tests", "What the best test reaches", ratesChart(planned.rates)]];
@@ -188,6 +191,16 @@ async function needs() {
 
 const openPictures = [true, false];
 
+// A public number of people is known to whoever is looking: not to the adversary of a promise that
+// compares worlds of other sizes, of whom T12 and T18 say less (the fallback D_B).
+function warnOfSize() {
+  const stated = $("table-people").value.trim() && planned?.plan.relation === "add-remove" && chosen("target") !== "epsilon";
+  const ratio = planned?.plan.fallback.find(({ family }) => family === "D_B")?.gamma;
+  const most = !ratio || ratio === "inf" ? "nothing is promised of them" : `they may go from 50% to ${atMost((100 * ratio) / (1 + ratio), 3)}% sure`;
+  const mend = asked() && chosen("knows") === "all" ? "Say “Yes, the exact number”, or leave the number out." : "Leave the number out if it is not public.";
+  $("size-note").textContent = stated ? `Under People the number of people is stated as public. This promise is against someone who does not know it; of those who do, ${most}. ${mend}` : "";
+}
+
 // What it costs
 
 async function cost() {
@@ -195,6 +208,8 @@ async function cost() {
   clearErrors("domains");
   clearErrors("queries");
   for (const step of ["budget", "release"]) clearErrors(step);
+  showProblems();
+  warnOfSize();
   if (problemOfTable()) showError(problemOfTable(), "table.source");
   const ready = columns().length > 0 && unitChosen() && askable().length > 0 && planned !== null;
   $("save-scenario").disabled = !ready;
@@ -209,7 +224,7 @@ async function cost() {
     priced = await estimate("/api/estimate", scenario());
     showEstimate(priced, apply);
     if (priced.refusal && !priced.stored && !priced.lookalikes.length) {
-      showError({ field: "budget", message: `The ledger would refuse this: ${priced.refusal}.` }, "budget");
+      showError({ field: "budget", message: `${refusalWords()} Release says what can be done.` }, "budget");
     }
   } catch (error) {
     if (error.name === "AbortError") return;
@@ -266,6 +281,8 @@ function showRelease() {
   $("before").hidden = !priced?.stored;
   const shows = Boolean(priced?.stored) && !again;
   const refused = priced?.refusal && !shows;
+  $("refused").replaceChildren(...(refused && priced.lacks_budget && !undecided() ? waysOut() : []));
+  showShare();
   $("look-choice").hidden = !curator || shows;
   const together = shows ? [] : (priced?.together ?? []);
   $("together").replaceChildren(...(together.length ? [h("div", { class: "pending" }, h("p", {}, term("together", "What these datasets allow together")), ...together.map((line) => h("p", { class: "note" }, linkNumbers(line))))] : []));
@@ -290,9 +307,57 @@ function hint(refused) {
   if (!allFinished()) return "A question is not finished.";
   if (!priced) return "Something needs another look; the list of steps says where.";
   if (undecided()) return "Say whose budget it is.";
-  if (refused) return `The ledger would refuse this: ${priced.refusal}.`;
+  if (refused) return refusalWords();
   return isEmpty() ? "An answer would say nothing: see below." : "";
 }
+
+// Why the ledger would say no, and what can be done where that is for want of budget.
+function refusalWords() {
+  if (!priced.lacks_budget || priced.total_epsilon === null) return inPageWords({ message: `The ledger would refuse this: ${priced.refusal}` }).message;
+  const left = priced.remaining > 0 ? `ε = ${allowed(priced.remaining)}` : "nothing";
+  return `The ledger would refuse this: it needs ${priced.total}, and ${left} is left for “${priced.dataset}”.`;
+}
+
+function waysOut() {
+  const fits = Math.floor((1000 * priced.remaining) / priced.epsilon) / 10; // per cent of the plan
+  const button = (words, onclick) => h("button", { type: "button", onclick }, words);
+  const paid = paidBefore();
+  const ways = [
+    [h("a", { href: "#ledger" }, "Open the stored answers"), " of what was paid for; that spends nothing."],
+    ...(fits >= 1 && paid.length && paid.length < priced.paid.length ? [[button(`Leave out the ${paid.length === 1 ? "question" : `${paid.length} questions`} paid before`, leavePaid), " and ask the others alone, with a smaller share."]] : []),
+    ...(fits >= 1 ? [[button(`Spend ${fits}% of the promise`, () => setShare(fits)), " which is what is left. Fewer questions then stay more exact."]] : []),
+    [curator ? "More does not fit this promise. A further promise to the same people adds to it: whoever answers for the data decides that." : "Ask the curator, who decides whether these people can be promised less."],
+  ];
+  return [h("div", { class: "pending" }, h("p", {}, h("strong", {}, "What can be done")), h("ul", { class: "ways" }, ways.map((way) => h("li", {}, way))))];
+}
+
+// Where in the form the questions are whose very answers are stored.
+const paidBefore = () => (!priced || priced.stored ? [] : askable().filter((_, place) => priced.paid[place]));
+
+function leavePaid() {
+  for (const index of paidBefore().reverse()) removeQuestion(index);
+  go("price");
+}
+
+function setShare(percent) {
+  $("share").value = String(percent);
+  changed();
+  go("price");
+}
+
+// How much of the promise is spent, and what stays.
+function showShare() {
+  const part = priced?.total_epsilon ?? null;
+  const known = part !== null && !priced.stored;
+  const left = known ? stays() : 0;
+  $("share-words").textContent = !known ? "" : left > 0 ? `ε = ${allowed(left)} stays for later questions about these people.` : "Nothing stays for later questions about these people.";
+}
+
+// What is left after this release; what is less than a thousandth of the promise is nothing.
+const stays = () => {
+  const left = (priced.remaining ?? priced.epsilon) - priced.total_epsilon;
+  return left > priced.epsilon / 1000 ? left : 0;
+};
 
 function status() {
   const declared = declaredColumns().filter((name) => !unfinished(name)).length;
@@ -369,43 +434,26 @@ async function releaseNow() {
   const fresh = $("again").checked && priced.stored;
   const body = { scenario: scenario(), ...(fresh ? { request: freshId() } : {}) };
   if (!priced.stored || fresh) {
-    const { go: may, spends } = await looked(body.scenario);
+    const { go: may, spends, found = [] } = await look(body.scenario, priced, curator && chosen("look") !== "skip");
     if (!may) return;
-    Object.assign(body, { preflight: false }, spends ? { spends } : {}); // this page has looked, or was told not to
-    const left = priced.remaining === null ? null : `Before it, ε = ${allowed(priced.remaining, 5)} is left for “${priced.dataset}”.`;
+    Object.assign(body, { preflight: false, accept_meaningless: $("accept-empty").checked }, spends ? { spends } : {}); // this page has looked, or was told not to
+    const all = priced.total_epsilon !== null && stays() === 0; // nothing is kept for later
+    const repeated = fresh ? "all of these" : paidBefore().length ? `${paidBefore().length} of these` : "";
     const lines = [
-      h("p", {}, h("strong", {}, `${priced.estimates.length === 1 ? "1 answer" : `${priced.estimates.length} answers`} will spend ${priced.total} of ε = ${number(priced.epsilon, 4)}, for good.`)),
-      left,
+      h("p", {}, h("strong", {}, `${priced.estimates.length === 1 ? "1 answer" : `${priced.estimates.length} answers`} will spend ${priced.total} of ε = ${allowed(priced.epsilon)}, for good.`)),
+      $("share-words").textContent,
       priced.together.length ? priced.together.find((line) => line.includes("after this release")) : null,
-      fresh ? "You have paid for these questions before. They are asked anew, and paid for again." : null,
+      repeated ? `You have paid for ${repeated} questions before. They are asked anew, and paid for again.` : null,
+      ...foundWords(found),
+      ...declaredWords(body.scenario.domains, curator),
+      missingAbout().length ? `Not said yet: ${missingAbout().map((label) => `“${label}”`).join(", ")}. It can be said after the release, too.` : null,
       "What is released cannot be taken back.",
     ];
-    if (!(await ask("Release?", lines.filter(Boolean), "Release"))) return;
+    const answer = await ask("Release?", lines.filter(Boolean), "Release", all && priced.remaining === null ? "Keep half for later" : "");
+    if (answer === "other") setShare(50);
+    if (answer !== "yes") return;
   }
   await release(body);
-}
-
-// Whether the release may `go` on (always where nobody may look, or where the look is skipped), and
-// what the look says that it `spends`.
-async function looked(asking) {
-  $("look-found").replaceChildren();
-  if (!curator || chosen("look") === "skip") return { go: true };
-  $("progress").textContent = "Looking at the rows, for your eyes only …";
-  try {
-    const found = await post("/api/preflight", asking);
-    if (found.lines.length) {
-      $("look-found").replaceChildren(h("div", { class: "pending" },
-        h("p", { class: "fails" }, found.stops ? "Stopped before anything was spent." : "The look found this."),
-        h("ul", {}, found.lines.map((line) => h("li", {}, line))),
-        h("p", { class: "note" }, found.warning, found.stops ? " Correct the domains or the conditions, or skip the look if they are as they should be." : "")));
-    }
-    return { go: !found.stops, spends: found.spends };
-  } catch (error) {
-    showError(inPageWords(error, askable()), "release");
-    return { go: false };
-  } finally {
-    $("progress").textContent = "";
-  }
 }
 
 async function release(body) {
@@ -496,6 +544,7 @@ async function load(view) {
     await loadRelated(loaded);
     loadDomains(loaded.domains ?? {});
     loadQueries(loaded.queries);
+    visit(["data", "people", "promise", "questions"]); // whoever wrote it has seen them
   }
   $("scenario-notes").textContent = ["Loaded.", ...view.notes].join(" ");
   saveSoon();
@@ -535,7 +584,7 @@ function offerTargets(kinds) {
   }
 }
 
-const formState = () => ({ ...tableState(), asked: questionState(), step: currentStep() });
+const formState = () => ({ ...tableState(), asked: questionState(), step: currentStep(), visited: visitedSteps() });
 
 async function startOver() {
   const sure = await ask("Start over?", ["Everything on this form is forgotten. What was released stays in the ledger."], "Start over");
@@ -587,6 +636,7 @@ export async function start(hello) {
   });
   for (const id of ["again", "accept-empty"]) $(id).addEventListener("change", showRelease);
   for (const radio of document.querySelectorAll('input[name="look"]')) radio.addEventListener("change", () => $("look-found").replaceChildren());
+  $("leave-paid").addEventListener("click", leavePaid);
   $("start-over").addEventListener("click", startOver);
   $("go").addEventListener("click", releaseNow);
   $("continue").addEventListener("click", () => release(pending()));
@@ -618,6 +668,7 @@ export async function start(hello) {
   const kept = restore();
   if (kept) {
     profile?.read();
+    visit(kept.visited ?? []);
     if (kept.step) showStep(kept.step);
     if (await restoreTable(kept)) restoreQuestions(kept.asked ?? []);
     accuracySoon();

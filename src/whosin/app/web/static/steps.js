@@ -14,6 +14,12 @@ export const STEPS = {
 const NAMES = Object.keys(STEPS);
 let current = "data";
 let statusOf = () => ({});
+let visited = new Set(); // steps that somebody saw, or that a scenario filled in: others have no tick
+
+export const visitedSteps = () => [...visited];
+export const visit = (names) => {
+  visited = new Set([...visited, ...names]);
+};
 
 export const currentStep = () => current;
 export const go = (name) => {
@@ -23,6 +29,7 @@ export const go = (name) => {
 // `moved`: whether somebody came here by a link, so that the heading is read out.
 export function showStep(name, moved) {
   current = NAMES.includes(name) ? name : current;
+  visited.add(current);
   for (const each of NAMES) $(`step-${each}`).hidden = each !== current;
   refreshSteps();
   if (moved) $(`step-${current}`).querySelector("h2").focus({ preventScroll: true });
@@ -32,7 +39,8 @@ export function showStep(name, moved) {
 export function refreshSteps() {
   const status = statusOf();
   for (const name of NAMES) {
-    const { done = null, words = "" } = status[name] ?? {};
+    const { done: filled = null, words = "" } = status[name] ?? {};
+    const done = filled && !visited.has(name) ? null : filled;
     const wrong = [...$(`step-${name}`).querySelectorAll(".error")].some((slot) => slot.textContent);
     const link = $(`link-${name}`);
     link.classList.toggle("done", done === true && !wrong);

@@ -38,13 +38,14 @@ let curator = false;
 
 const value = (id) => $(id).value.trim();
 const whole = (id) => (/^\d+$/.test(value(id)) ? Number(value(id)) : value(id));
+const hopes = () => value("study-odds").split(",").filter((part) => part.trim()).length;
 
 // The keys that every request about a study has; what is empty is left out.
 function promise() {
   const body = {
     adversary: { prior: `${value("study-low")}%..${value("study-high")}%` },
     target: { posterior: `${value("study-posterior")}%` },
-    top: whole("study-top"),
+    top: value("study-top") ? whole("study-top") : Math.max(1, hopes()),
     numbers: value("study-numbers"),
     score: value("study-score"),
   };
@@ -98,7 +99,9 @@ async function forecast(kind, title, more = () => null) {
   place.classList.remove("stale");
   place.replaceChildren(h("p", { class: "note" }, "Working it out …"));
   try {
-    const view = await asking(`/api/study/${kind}`, forecastBody());
+    const body = forecastBody();
+    if (kind === "advice" && !value("study-top")) delete body.top; // how many is part of the advice
+    const view = await asking(`/api/study/${kind}`, body);
     for (const id of SIZES) if (value("study-name")) $(id).value = String(view[FIELDS[id]]);
     place.replaceChildren(h("section", { class: "card", "aria-label": title },
       h("h2", {}, title), h("p", { class: "lead" }, view.lead), ...drawn(view.parts, title), more(view)));
@@ -163,7 +166,7 @@ async function release() {
     const published = cost.card.find((part) => part.title === "What is published")?.lines ?? [];
     const lines = [
       h("p", {}, h("strong", {}, cost.spends)),
-      cost.remaining === null ? `“${cost.dataset}” is new to the ledger.` : `Before it, ε = ${allowed(cost.remaining, 6)} is left for “${cost.dataset}”.`,
+      cost.remaining === null ? `“${cost.dataset}” is new to the ledger.` : `Before it, ε = ${allowed(cost.remaining)} is left for “${cost.dataset}”.`,
       ...cost.notes,
       ...published,
       "What is released cannot be taken back.",
@@ -190,22 +193,26 @@ async function pay(body) {
   }
 }
 
-function result(made) {
+// What was published of a study, with files of it.
+export function studyResult(made) {
   const picture = h("div", { class: "chart" });
   const name = made.dataset.replace(/\W+/g, "-");
   const file = (text, type, ending) => () => saveBlob(new Blob([text], { type }), `${name}.${ending}`);
-  $("study-result").replaceChildren(h("section", { class: "card", "aria-labelledby": "study-result-title" },
-    h("h2", { id: "study-result-title", tabindex: "-1" }, "What is public now"),
+  new ResizeObserver(() => picture.replaceChildren(...manhattanChart(made.picture, picture.clientWidth))).observe(picture);
+  return [
     made.notes.map((line) => h("p", { class: "caution" }, line)),
     h("p", { class: "downloads" },
       h("button", { type: "button", onclick: file(made.table, "text/tab-separated-values", "tsv") }, "Table (TSV)"),
       made.report ? h("button", { type: "button", onclick: file(made.report, "text/html", "html") }, "HTML page") : null),
     h("h3", {}, made.picture.title), picture, drawn(made.parts, "Published SNPs"),
     h("details", {}, h("summary", {}, "What was promised and published"), sections(made.card)),
-    h("p", { class: "note" }, `Ledger entry: ${made.dataset}, request ${made.request}.`)));
-  const draw = () => picture.replaceChildren(...manhattanChart(made.picture, picture.clientWidth));
-  draw();
-  new ResizeObserver(draw).observe(picture);
+    h("p", { class: "note" }, `Ledger entry: ${made.dataset}, request ${made.request}.`),
+  ];
+}
+
+function result(made) {
+  $("study-result").replaceChildren(h("section", { class: "card", "aria-labelledby": "study-result-title" },
+    h("h2", { id: "study-result-title", tabindex: "-1" }, "What is public now"), studyResult(made)));
   $("study-result-title").focus();
 }
 

@@ -1,10 +1,11 @@
 // The further views: verify, notions, distortion, ledger.
 
-import { storedAnswers } from "./answers.js";
+import { keep, storedAnswers } from "./answers.js";
 import { get, post } from "./api.js";
 import { curveChart } from "./charts.js";
 import { $, clearErrors, h, number, onFile, reasons, s, sections, showError } from "./dom.js";
 import { linkNumbers, term } from "./glossary.js";
+import { studyResult } from "./study.js";
 
 // Verify
 
@@ -221,9 +222,9 @@ async function history(name, where) {
 async function requests(name) {
   const { requests: paid } = await get(`/api/ledger/requests?dataset=${encodeURIComponent(name)}`);
   const heads = ["when", "who", "questions", "cost", ""];
-  const line = ({ request, when, who, questions, cost, answered, opens }) => {
+  const line = ({ request, when, who, questions, cost, answered, study, opens }) => {
     const words = questions.join(", ");
-    const open = h("button", { type: "button", class: "quiet", "aria-label": `Open ${words} of ${when}`, onclick: () => opened(name, request, words) }, "Open");
+    const open = h("button", { type: "button", class: "quiet", "aria-label": `Open ${words} of ${when}`, onclick: () => opened(name, request, words, study) }, "Open");
     return h("tr", {}, [when, who, words, cost].map((cell) => h("td", {}, cell)), h("td", { class: "r" }, !answered ? "not answered yet" : opens ? open : "published"));
   };
   return paid.length
@@ -234,19 +235,19 @@ async function requests(name) {
     : h("p", { class: "note" }, "Nothing has been paid for yet.");
 }
 
-async function opened(name, request, words) {
+async function opened(name, request, words, study) {
   clearErrors("ledger");
   const asked = `dataset=${encodeURIComponent(name)}&request=${encodeURIComponent(request)}`;
   try {
-    const made = await get(`/api/ledger/answers?${asked}`);
+    const made = await get(`/api/${study ? "study" : "ledger"}/answers?${asked}`);
+    const report = (label, reader, file) => h("button", { type: "button", onclick: ({ currentTarget }) => keep(currentTarget, `/api/ledger/report?${asked}${reader}`, undefined, file, "ledger") }, label);
     $("stored").replaceChildren(
       h("header", {}, h("h2", { tabindex: "-1" }, words),
         h("p", { class: "actions" },
-          h("a", { class: "button", href: `/api/ledger/report?${asked}`, download: `${name}.html` }, "HTML report"),
-          h("a", { class: "button", href: `/api/ledger/report?${asked}&reader=officer`, download: `${name}-officer.html` }, "Officer’s two pages"),
+          ...(study ? [] : [report("HTML report", "", `${name}.html`), report("Officer’s two pages", "&reader=officer", `${name}-officer.html`)]),
           h("button", { type: "button", class: "quiet", onclick: () => $("stored").replaceChildren() }, "Close"))),
       h("p", { class: "note" }, `Stored answers from ${name}, request ${request}. Opening them spends nothing.`),
-      ...storedAnswers(made),
+      ...(study ? [h("section", { class: "card" }, studyResult(made))] : storedAnswers(made)),
     );
     $("stored").querySelector("h2").focus();
     $("stored").scrollIntoView({ block: "start" });

@@ -1,5 +1,6 @@
 // What this page calls the fields of a request, in labels and in refusals.
 
+
 const LABELS = {
   "adversary.prior": "What they believe already",
   "adversary.known": "How many they know",
@@ -57,6 +58,16 @@ const OF_QUESTION = {
   decided_by: "Who chose the promise",
   reasons: "Why this promise",
 };
+
+// A sentence about a scenario in the words of this page: labels for keys, people for privacy units.
+export const inLabels = (text) =>
+  text
+    .replace(/\b(max_rows_per_group|max_groups) = (\d+)/g, (_, key, most) => `“${OF_QUESTION[key]}” (${most})`)
+    .replace(/\bhave no privacy unit\b/g, "do not say whose they are")
+    .replace(/\bprivacy units\b/g, "people")
+    .replace(/\bprivacy unit\b/g, "person")
+    .replace(/split = "optimal"/g, "dividing the budget for the least error")
+    .replace(/^where /, "“Only rows where” ");
 
 // What this page calls a key of a question.
 export const labelOf = (key) => OF_QUESTION[key] ?? capital(key.replaceAll("_", " "));
