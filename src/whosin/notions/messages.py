@@ -106,10 +106,6 @@ class Message:
     origin: Sequence[tuple[int | None, tuple[int, ...]]]
     slack: Array
 
-    @property
-    def rank(self) -> int:
-        return self.weight.ndim - 1
-
     def take(self, kept: Sequence[int]) -> Message:
         listed = list(kept)
         return Message(
