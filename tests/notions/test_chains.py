@@ -487,3 +487,19 @@ def test_levels_do_not_add():
         assert level == pytest.approx(truth, abs=1e-9)
     plain = DifferentialPrivacy("replace")
     assert float(plain.measure(Composed([one, one]).channel(space)).value) == pytest.approx(2)
+
+
+@pytest.mark.parametrize(
+    ("start", "transition", "quilt", "scale"),
+    [
+        (["0.8", "0.2"], [["0.9", "0.1"], ["0.4", "0.6"]], 13.02, 3.384),
+        (["0.9", "0.1"], [["0.8", "0.2"], ["0.3", "0.7"]], 10.64, 3.024),
+    ],
+)
+def test_the_scales_of_the_markov_quilt(start, transition, quilt, scale):
+    """The two-state chains of Song, Wang and Chaudhuri (2017), T = 100 and ε = 1: the least scale,
+    beside that of their mechanism."""
+    space = wi.Records(100, 2)
+    plan = planning.plan_series([MarkovChain(start, transition)], space, "sum", 1.0, 1e-4)
+    assert plan.scale == pytest.approx(scale, abs=1e-3)
+    assert plan.scale < quilt / 3

@@ -49,7 +49,7 @@ from whosin.validation import check_kind, check_range, read_whole, shorten_value
 if TYPE_CHECKING:
     from whosin.notions.base import Level
     from whosin.notions.bayesian_privacy import NoisySum
-    from whosin.priors import MarkovChain
+    from whosin.priors import Prior
 
 # `calibrate`: from an adversary and a target to a plan, on the safe side and re-checked.
 
@@ -464,20 +464,17 @@ class ChainPlan:
 
 
 def measure_leakage(
-    prior: Sequence[MarkovChain], space: Records, statistic: object, scale: float
+    prior: Sequence[Prior], space: Records, statistic: object, scale: float
 ) -> Level:
-    """The leakage of Laplace noise of this scale, the largest over the chains."""
+    """The leakage of Laplace noise of this scale, the largest over the priors."""
     from whosin.mechanisms import Laplace
-    from whosin.notions.bayesian_privacy import measure_chain_leakage, noisy_sum
+    from whosin.notions.bayesian_privacy import BayesianDifferentialPrivacy
 
-    asked = noisy_sum(Laplace(statistic, scale), space)
-    assert asked is not None
-    levels = [measure_chain_leakage(chain, space, asked) for chain in prior]
-    return max(levels, key=lambda level: level.value)
+    return BayesianDifferentialPrivacy(prior).measure(Laplace(statistic, scale), space)
 
 
 def plan_series(
-    prior: Sequence[MarkovChain],
+    prior: Sequence[Prior],
     space: Records,
     statistic: object,
     epsilon: float,

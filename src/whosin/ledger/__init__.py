@@ -17,9 +17,11 @@
 
 from whosin.ledger.budget import BudgetState, Cost, Spend
 from whosin.ledger.entries import Debit, Entry
+from whosin.ledger.joint import JointBudget
 from whosin.ledger.ledger import HistoryCheck, Ledger, verify
 
-__all__ = ["BudgetState", "Cost", "Debit", "Entry", "HistoryCheck", "Ledger", "Spend", "verify"]
+__all__ = ["BudgetState", "Cost", "Debit", "Entry", "HistoryCheck", "JointBudget", "Ledger"]
+__all__ += ["Spend", "verify"]
 
 
 def __dir__() -> list[str]:

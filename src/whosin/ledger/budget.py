@@ -103,6 +103,8 @@ class Spend:
             registered with.
         promise: the adversary and the target of a promise of its own (see `describe_promise`).
         registration: the table that it is asked of; a dataset that is bound to one takes no other.
+        after: for a release that was measured together with those before it: how many these were.
+            Its cost is what it adds to the joint level (`ledger.joint`).
     """
 
     what: Mapping[str, Any]
@@ -111,6 +113,7 @@ class Spend:
     alone: bool = field(default=False)
     promise: Mapping[str, Any] | None = None
     registration: Registration | None = None
+    after: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.what, Mapping) or not isinstance(self.costs, Mapping):
@@ -144,6 +147,7 @@ class Spend:
             "guarantee": self.guarantee,
             "alone": self.alone,
         }
+        data |= {} if self.after is None else {"after": self.after}
         return data if self.promise is None else data | {"promise": self.promise}
 
 

@@ -171,6 +171,7 @@ class Ledger(Registry):
             new = {key: spend for key, spend in asked.items() if key not in turn.debits}
             if new:
                 registry.check_debits(budget_state, list(new.values()))
+                self._check_joint(budget_state, list(new.values()))
                 made, spent = [], budget_state.spent
                 for key, spend in new.items():
                     spent += spend.cost(row.relation)
@@ -191,6 +192,24 @@ class Ledger(Registry):
             Debit(row.name, key, key in new, turn.answers.get(key), turn.debits[key].body)
             for key in asked
         ]
+
+    def _check_joint(self, budget_state: BudgetState, spends: Sequence[Spend]) -> None:
+        """Levels that were measured jointly do not add with others: all debits or none are joint.
+        Joint ones are made of datasets without a table, and cost something under replace only."""
+        if not budget_state.debits or budget_state.registered is not None:
+            return
+        if budget_state.budget.relation != "replace":
+            return
+        joint = {spend.after is not None for spend in spends}
+        joint |= {
+            "after" in entry.body
+            for entry in self.history(budget_state.dataset)
+            if entry.kind == "debit"
+        }
+        if len(joint) > 1:
+            message = "releases that are measured jointly do not add with other answers"
+            hint = "register a dataset of its own for either"
+            raise BudgetRefused(message, field="dataset", value=budget_state.dataset, hint=hint)
 
     def store(self, debit: Debit, answer: object) -> Any:
         """Store the answer of a debit and return what may be shown; as `store_answers`."""

@@ -184,6 +184,10 @@ def check_debits(budget_state: BudgetState, spends: Sequence[Spend]) -> None:
     """
     open_for_debits(budget_state)
     spent, count = budget_state.spent, budget_state.debits
+    joint = [spend.after for spend in spends if spend.after is not None]
+    if joint and (len(spends) > 1 or joint[0] != count):
+        message = "another release was paid for since this one was measured with those before"
+        raise BudgetRefused(message, field="request", hint="measure and ask again")
     relation = budget_state.budget.relation
     for spend in spends:
         if count and (spend.alone or budget_state.budget.alone):

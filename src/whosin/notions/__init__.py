@@ -12,6 +12,11 @@ from whosin.notions.differential_privacy import (
     MetricPrivacy,
     SampledDifferentialPrivacy,
 )
+from whosin.notions.gaussian_leakage import (
+    GaussianLeakage,
+    GaussianRelease,
+    measure_gaussian_leakage,
+)
 from whosin.notions.identifiability import Identifiability
 from whosin.notions.leakage import Leakage, MaximalLeakage, PointwiseLeakage
 from whosin.notions.membership import NegativeMembership, PositiveMembership, RecordMembership
@@ -19,7 +24,8 @@ from whosin.notions.mutual_information import Capacity, MeanShift, MutualInforma
 from whosin.notions.semantic_privacy import BayesianSemanticPrivacy, SemanticPrivacy
 
 __all__ = ["NOTION_KINDS", "BayesianDifferentialPrivacy", "BayesianSemanticPrivacy", "Capacity"]
-__all__ += ["DifferentialIdentifiability", "DifferentialPrivacy", "Identifiability", "Leakage"]
+__all__ += ["DifferentialIdentifiability", "DifferentialPrivacy", "GaussianLeakage"]
+__all__ += ["GaussianRelease", "Identifiability", "Leakage", "measure_gaussian_leakage"]
 __all__ += ["Level", "MaximalLeakage", "MeanShift", "MetricPrivacy", "MutualInformation"]
 __all__ += ["NegativeMembership", "Notion", "PointwiseLeakage", "PositiveMembership"]
 __all__ += ["RecordMembership", "SampledDifferentialPrivacy", "SemanticPrivacy", "Witness"]

@@ -20,7 +20,7 @@ from whosin.mechanisms.additive_noise import check_whole
 from whosin.notions import certificates
 from whosin.notions.base import Level, Notion, OfPriors, Witness
 from whosin.priors import Independent, MarkovChain, Prior, PriorSet
-from whosin.spaces import Records, Space, WorldFunction, read_statistic
+from whosin.spaces import Among, Records, Space, WorldFunction, read_statistic
 
 
 @dataclass(frozen=True)
@@ -46,18 +46,18 @@ def noisy_sum(mechanism: object, space: Records) -> NoisySum | None:
         if not isinstance(part, Laplace | Geometric):
             return None
         statistic = read_statistic(part.statistic)
-        if isinstance(statistic, WorldFunction):
+        if isinstance(statistic, WorldFunction | Among):
             return None
         weights = statistic.weights(space)
         if isinstance(part, Geometric):
             check_whole(statistic, weights)
         for coordinate in zip(*weights, strict=True):
-            columns.append((list(coordinate), _decay_rate(part)))
+            columns.append((list(coordinate), decay_rate(part)))
     result, decay, steps, offsets = [], [], [], []
     for numbers, rate in columns:
         least = min(numbers)
         moved = [number - least for number in numbers]
-        step = _common_step(moved)
+        step = common_step(moved)
         result.append([int(number / step) for number in moved])
         decay.append(math.exp(-float(rate) * float(step)))
         steps.append(step)
@@ -65,14 +65,14 @@ def noisy_sum(mechanism: object, space: Records) -> NoisySum | None:
     return NoisySum(np.array(result).T, np.array(decay), tuple(steps), tuple(offsets))
 
 
-def _decay_rate(part: Laplace | Geometric) -> Fraction | float:
+def decay_rate(part: Laplace | Geometric) -> Fraction | float:
     """1/scale: how fast the logarithm of the density falls."""
     if isinstance(part, Geometric) and part.alpha is not None:
         return -math.log(float(rational(part.alpha)))
     return 1 / rational(part.scale)
 
 
-def _common_step(numbers: Sequence[Fraction]) -> Fraction:
+def common_step(numbers: Sequence[Fraction]) -> Fraction:
     """The largest step such that all numbers are multiples of it."""
     top = math.gcd(*(number.numerator for number in numbers))
     bottom = math.lcm(*(number.denominator for number in numbers))
@@ -342,6 +342,12 @@ def _compare_values(
 # powers of the transition matrix. So the level is bracketed; it is exact when no window is cut off,
 # or when the bracket closes to rounding.
 
+MAX_CERTIFIED_CONDITIONS = 3**9
+"""Up to so many conditions the table over all sets of known rows is searched, and its winner
+recomputed in rationals or balls; beyond, products of tables are searched by messages in floats."""
+MAX_JOINT_ROWS = 60
+"""Up to so many rows several releases over a chain are measured by messages, which need the sums
+once, not once for each release."""
 MAX_SWEEP_OPERATIONS = 6e9
 """Element operations that a sweep may take."""
 CLOSED_ETA = 1e-11
@@ -510,7 +516,8 @@ class BayesianDifferentialPrivacy(OfPriors):
 
     The rows outside S are as uncertain as the prior says, so what depends on row i leaks with it.
     All sets S come from one table of (m+1)^n entries; for a Markov chain with noise on a sum,
-    count or histogram only windows around a row matter, for thousands of rows (F13).
+    count or histogram only windows around a row matter, for thousands of rows (F13); for networks,
+    blocks and pedigrees only connected sets of unknown rows, by message passing.
 
     Args:
         prior: a prior on records, or a list of them; then the largest of their leakages counts. Of
@@ -532,10 +539,22 @@ class BayesianDifferentialPrivacy(OfPriors):
         return replace(worst, witness=attaining.witness, lower=lower, notion=self)
 
     def _measure(self, prior: Prior, mechanism: object, space: Space | None) -> Level:
-        if isinstance(prior, MarkovChain) and isinstance(space, Records):
+        joint = isinstance(mechanism, Composed) and len(mechanism.parts) > 1
+        several = joint and isinstance(space, Records) and space.rows <= MAX_JOINT_ROWS
+        if isinstance(prior, MarkovChain) and isinstance(space, Records) and not several:
             queries = noisy_sum(mechanism, space)
             if queries is not None:
                 return measure_chain_leakage(prior, space, queries)
+        if (
+            isinstance(prior, Prior)
+            and isinstance(space, Records)
+            and (joint or (space.values + 1) ** space.rows > MAX_CERTIFIED_CONDITIONS)
+        ):
+            from whosin.notions.network_leakage import measure_network_leakage, noisy_sums
+
+            factors, sums = prior.factors(space), noisy_sums(mechanism, space)
+            if factors is not None and sums is not None:
+                return measure_network_leakage(factors, space, sums)
         channel, space = certificates.record_channel(mechanism, space)
         if isinstance(prior, PriorSet):
             member = Independent([each.widest() for each in prior.of_rows(space)])

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from whosin.documents import read_object
-from whosin.errors import InvalidInput, UnknownName, at
+from whosin.documents import check_keys, read_object
+from whosin.errors import InvalidInput, UnknownName, at, invalid_value
 from whosin.exact import rational
 from whosin.families import Explicit, read_family
 from whosin.mechanisms import Composed, Laplace, Mechanism
@@ -18,11 +18,11 @@ from whosin.notions.bayesian_privacy import BayesianDifferentialPrivacy
 from whosin.notions.differential_privacy import read_metric
 from whosin.notions.gains import read_gain
 from whosin.notions.membership import PositiveMembership
-from whosin.priors import MarkovChain
-from whosin.priors.table import read_blocks, read_chains, read_prior
+from whosin.priors import Prior
+from whosin.priors.table import DEPENDENCE_KEYS, read_blocks, read_dependence, read_prior
 from whosin.scenario_model import NotionOptions, describe_object, match_fields
-from whosin.spaces import Count, Histogram, Records, Space, Statistic, Subsets, Sum
-from whosin.validation import check_kind
+from whosin.spaces import Among, Count, Histogram, Records, Space, Statistic, Subsets, Sum
+from whosin.validation import check_kind, read_whole
 
 PARAMETER_READERS: dict[str, Callable[[Any], object]] = {
     "family": read_family,
@@ -67,21 +67,25 @@ def plain_words(notion: Notion) -> dict[str, object]:
 
 # What a chain file or a block file asks to be measured (the priors in them: `priors.table`).
 #
-# A chain file adds "query": "sum", "count" or "histogram", and "scale"; "weights" says what each
-# value adds to a sum, and a list of scales stands for several releases, seen together. A block file
-# adds "scale", of Laplace noise on the number of people present.
+# A chain, network or pedigree file adds "query": "sum", "count" or "histogram", and "scale";
+# "weights" says what each value adds to a sum, and a list of scales stands for several releases,
+# seen together. A block file adds "scale", of Laplace noise on the number of people present.
 @dataclass(frozen=True)
 class ChainFile:
-    """Series that follow a Markov chain, and what is asked of them."""
+    """Rows that depend on each other (chains, a network, a pedigree), and what is asked of them."""
 
-    chains: tuple[MarkovChain, ...]
+    priors: tuple[Prior, ...]
     space: Records
     statistic: Statistic
     query: str
     scale: object
+    releases: tuple[Laplace, ...] = ()
 
     def mechanism(self) -> Laplace | Composed:
-        """The noisy query; several releases of it where the file lists several scales."""
+        """The noisy query; several releases of it where the file lists several scales, or all of
+        "releases"."""
+        if self.releases:
+            return Composed(self.releases)
         if self.scale is None or self.scale == []:
             hint = "give the scale of the noise, or a list of scales"
             raise InvalidInput("the chain file has no scale", field="scale", hint=hint)
@@ -92,7 +96,7 @@ class ChainFile:
 
 def chain_file(data: dict[str, Any], query: str | None = None) -> ChainFile:
     """Read a chain file; `query` overrides what it asks."""
-    chains, space = read_chains(data)
+    priors, space = read_dependence(data)
     asked = query or data.get("query", "sum")
     statistics = {"sum": Sum(data.get("weights")), "count": Count(), "histogram": Histogram()}
     if not isinstance(asked, str) or asked not in statistics:
@@ -101,14 +105,46 @@ def chain_file(data: dict[str, Any], query: str | None = None) -> ChainFile:
         message, value = f"weights have no meaning with {asked}", data["weights"]
         raise InvalidInput(message, field="weights", value=value, hint="leave them out")
     statistics[asked].weights(space)
-    return ChainFile(chains, space, statistics[asked], asked, data.get("scale"))
+    listed = check_kind(data.get("releases", []), list, "releases", "a list of releases")
+    releases = tuple(read_release(each, space) for each in listed)
+    if releases and "scale" in data:
+        message = "scale has no meaning beside releases, which have their own"
+        raise InvalidInput(message, field="scale", hint="leave it out")
+    return ChainFile(priors, space, statistics[asked], asked, data.get("scale"), releases)
+
+
+def read_release(data: object, space: Records) -> Laplace:
+    """One release over rows that depend on each other: "query" ("sum", "count", "histogram"),
+    "scale", and where it is about some rows only "rows", [first, last] or {"of": […]}."""
+    data = check_kind(data, dict, "releases", "a list of objects")
+    check_keys(data, ("query", "scale", "rows", "weights"), "release")
+    statistics = {"sum": Sum(data.get("weights")), "count": Count(), "histogram": Histogram()}
+    asked = data.get("query", "sum")
+    if not isinstance(asked, str) or asked not in statistics:
+        raise UnknownName("query", str(asked), statistics)
+    statistic: Statistic = statistics[asked]
+    if (rows := data.get("rows")) is not None:
+        if isinstance(rows, dict):
+            check_keys(rows, ("of",), "rows")
+            listed = check_kind(rows.get("of"), list, "rows", "a list of rows")
+        elif isinstance(rows, list) and len(rows) == 2:
+            listed = list(range(read_whole(rows[0], "rows", 0), read_whole(rows[1], "rows", 0) + 1))
+        else:
+            raise invalid_value("rows", 'the first and the last row, or {"of": […]}', repr(rows))
+        if not listed:
+            raise invalid_value("rows", "at least one row", repr(rows))
+        statistic = Among(statistic, tuple(listed))
+    statistic.row_weights(space)
+    if "scale" not in data:
+        raise InvalidInput("a release has no scale", field="scale", hint="give it one")
+    return Laplace(statistic, rational(data["scale"], "scale"))
 
 
 def read_measurement(data: dict[str, Any]) -> tuple[Notion, Mechanism, Space] | None:
     """What a chain or block file asks to be measured; nothing for other files."""
-    if "chain" in data or "chains" in data:
+    if any(key in data for key in DEPENDENCE_KEYS):
         series = chain_file(data)
-        one = series.chains[0] if len(series.chains) == 1 else series.chains
+        one = series.priors[0] if len(series.priors) == 1 else series.priors
         return BayesianDifferentialPrivacy(one), series.mechanism(), series.space
     if "blocks" in data:
         prior, people = read_blocks(data)

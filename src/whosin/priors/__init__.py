@@ -4,7 +4,7 @@ Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
 """
 
 from whosin.priors.base import Prior
-from whosin.priors.correlated import Blocks, MarkovChain, Network
+from whosin.priors.correlated import Blocks, GaussianVector, MarkovChain, Network
 from whosin.priors.independent import Exchangeable, FixedSize, Independent, Uniform
 from whosin.priors.sets import Box, Hull
 from whosin.priors.sets import PriorSet as PriorSet
@@ -13,8 +13,8 @@ from whosin.priors.table import WorldTable
 Table = WorldTable
 """Its short name, for scripts."""
 
-__all__ = ["Blocks", "Box", "Exchangeable", "FixedSize", "Hull", "Independent", "MarkovChain"]
-__all__ += ["Network", "Prior", "Uniform", "WorldTable"]
+__all__ = ["Blocks", "Box", "Exchangeable", "FixedSize", "GaussianVector", "Hull", "Independent"]
+__all__ += ["MarkovChain", "Network", "Prior", "Uniform", "WorldTable"]
 
 
 def __dir__() -> list[str]:

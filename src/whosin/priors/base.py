@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
 
 AsNumber = Callable[[Any], Any]
+Factor = tuple[tuple[int, ...], Sequence[Fraction]]
+"""Some rows, and a number for each of their tuples of values, the first changing slowest."""
 SUM_TOLERANCE = Fraction(1, 10**9)
 """By how much probabilities in floats may miss a sum of 1."""
 
@@ -61,6 +63,10 @@ class Prior(ABC):
     def on_records(self, space: Records, number: AsNumber) -> Array:
         """The probability of each table of records, in world order."""
         raise self._unsupported("entities, not about records")
+
+    def factors(self, space: Records) -> list[Factor] | None:
+        """The prior as a product of tables over few rows each; nothing where it is none."""
+        return None
 
     def _unsupported(self, about: str) -> Unsupported:
         return Unsupported(f"{type(self).__name__} is a prior about {about}", field="prior")

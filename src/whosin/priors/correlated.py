@@ -1,4 +1,4 @@
-"""Priors with dependence: blocks, Bayesian networks, Markov chains."""
+"""Priors with dependence: blocks, Bayesian networks, pedigrees, Markov chains, Gaussian vectors."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from itertools import combinations, product
 from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, invalid_value
-from whosin.exact import Array, flint_rational, probability
+from whosin.errors import InvalidInput, Unsupported, invalid_value
+from whosin.exact import Array, flint_rational, probability, rational
 from whosin.priors.base import (
     AsNumber,
+    Factor,
     Prior,
     check_sum,
     convert_array,
@@ -23,7 +25,14 @@ from whosin.priors.base import (
 from whosin.spaces.arrays import require_table
 from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
 from whosin.spaces.worlds import Records, Subsets
-from whosin.validation import check_count, read_list, read_tables, read_whole, shorten_value
+from whosin.validation import (
+    check_count,
+    check_kind,
+    read_list,
+    read_tables,
+    read_whole,
+    shorten_value,
+)
 
 Block = tuple[Sequence[Hashable], Mapping[Any, object]]
 
@@ -71,6 +80,40 @@ class Blocks(Prior):
             read_list(group, "groups", accepted) for group in read_list(groups, "groups", accepted)
         ]
         return cls([(group, {group: p, (): out}) for group in result])
+
+    @classmethod
+    def common_cause(
+        cls, groups: Sequence[Sequence[Hashable]], causes: Sequence[tuple[object, object]]
+    ) -> Blocks:
+        """Members of a group are independent of each other given what they share.
+
+        Args:
+            groups: the members of each household.
+            causes: for each state of what a household shares its probability, and the probability
+                with which a member is then present: `[("0.1", "0.8"), ("0.9", "0.05")]` for an
+                infection in one household in ten.
+        """
+        accepted = "pairs of a state's probability and the probability to be present then"
+        states = []
+        for cause in read_list(causes, "causes", accepted):
+            if len(pair := read_list(cause, "causes", accepted)) != 2:
+                raise invalid_value("causes", accepted, shorten_value(cause))
+            states.append((probability(pair[0], "causes"), probability(pair[1], "causes")))
+        check_sum((share for share, _ in states), "causes", what="the probabilities of the causes")
+        blocks = []
+        for group in read_list(groups, "groups", "lists of the members of each"):
+            members = read_list(group, "groups", "lists of the members of each")
+            require_table("a table over a block", 1 << len(members), 16)
+            table = {
+                present: sum(
+                    share * chance**size * (1 - chance) ** (len(members) - size)
+                    for share, chance in states
+                )
+                for size in range(len(members) + 1)
+                for present in combinations(members, size)
+            }
+            blocks.append((members, table))
+        return cls(blocks)
 
     @cached_property
     def _exact(self) -> list[dict[frozenset[Hashable], Fraction]]:
@@ -182,6 +225,10 @@ class Blocks(Prior):
             result.append((rows, tuple(masses)))
         return result  # type: ignore[return-value]
 
+    def factors(self, space: Records) -> list[Factor]:
+        self.check_records(space)
+        return list(self.tables())
+
     def on_records(self, space: Records, number: AsNumber) -> Array:
         """With two values: row i is 1 where person i is present."""
         self.check_records(space)
@@ -250,25 +297,110 @@ class Network(Prior):
             for number, (_parents, table) in enumerate(self.nodes)
         ]
 
+    @classmethod
+    def pedigree(
+        cls, people: Mapping[Hashable, tuple[Hashable, Hashable]], frequency: object
+    ) -> Network:
+        """Copies of an allele (0, 1, 2) in families: founders in Hardy–Weinberg proportions, and a
+        child receives one copy of each parent's two, either with probability ½ (Mendel).
+
+        Args:
+            people: for each person, a row in this order, the father and the mother, or None where
+                the pedigree does not have them; parents come first.
+            frequency: of the allele among founders.
+        """
+        check_kind(people, dict, "people", "a mapping from a person to the father and mother")
+        rows = {name: row for row, name in enumerate(people)}
+        parents = {
+            name: read_list(both, f"parents of {name}", "the father and the mother, or None")
+            for name, both in people.items()
+        }
+        _check_pedigree(parents)
+        founder = probability(frequency, "frequency")
+        nodes = []
+        for both in parents.values():
+            known = [rows[each] for each in both if each is not None]
+            # What an unknown parent passes on is a copy from the population.
+            table = {
+                copies: _count_copies(
+                    [Fraction(c, 2) for c in copies] + [founder] * (2 - len(copies))
+                )
+                for copies in product(range(3), repeat=len(known))
+            }
+            nodes.append((tuple(known), table))
+        return cls(nodes)
+
     @property
     def parameters(self) -> tuple[object, ...]:
         return tuple(p for _, table in self.nodes for row in table.values() for p in row)
 
-    def on_records(self, space: Records, number: AsNumber) -> Array:
+    def factors(self, space: Records) -> list[Factor]:
+        """The distribution of each row given its parents, as tables over parents and row."""
         check_count(len(self.nodes), space.rows, "nodes", "entries", "rows")
-        require_table("a table over all records", space.worlds, 1, space.values)
-        out = np.empty(space.worlds, dtype=float if number is float else object)
-        for index, world in enumerate(space):
-            mass = number(1)
-            for row, (parents, _table) in enumerate(self.nodes):
-                key = tuple(world[parent] for parent in parents)
+        result: list[Factor] = []
+        for row, (parents, _table) in enumerate(self.nodes):
+            require_table("a table over a row and its parents", space.values ** len(parents), 1)
+            masses: list[Fraction] = []
+            for key in product(range(space.values), repeat=len(parents)):
                 chances = self._exact[row].get(key)
                 if chances is None or len(chances) != space.values:
                     accepted = f"{space.values} probabilities given {key}"
                     raise invalid_value(f"table of row {row}", accepted, chances)
-                mass = mass * number(chances[world[row]])
-            out[index] = mass
-        return out
+                masses.extend(chances)
+            result.append(((*parents, row), tuple(masses)))
+        return result
+
+    def on_records(self, space: Records, number: AsNumber) -> Array:
+        require_table("a table over all records", space.worlds, 1, space.values)
+        shape = (space.values,) * space.rows
+        mass = np.full(shape, number(1), dtype=float if number is float else object)
+        for scope, masses in self.factors(space):
+            order = sorted(range(len(scope)), key=scope.__getitem__)
+            table = convert_array(masses, number).reshape((space.values,) * len(scope))
+            shown = tuple(slice(None) if row in scope else None for row in range(space.rows))
+            mass = mass * table.transpose(order)[shown]
+        return np.ascontiguousarray(mass).reshape(-1)
+
+
+def _count_copies(chances: Sequence[Fraction]) -> tuple[Fraction, ...]:
+    """The distribution of the number of copies, from the chance that either parent passes one."""
+    one, two = chances
+    return ((1 - one) * (1 - two), one * (1 - two) + two * (1 - one), one * two)
+
+
+def _check_pedigree(people: Mapping[Hashable, tuple[Any, ...]]) -> None:
+    """Refuse pedigrees that cannot be."""
+    fathers = {both[0] for both in people.values() if len(both) == 2}
+    for name, both in people.items():
+        field = f"parents of {name}"
+        if len(both) != 2:
+            raise invalid_value(field, "two: the father and the mother, or None", len(both))
+        for parent in both:
+            if parent is not None and parent not in people:
+                raise InvalidInput(f"{parent} is a parent of {name} and not in people", field=field)
+        if both[1] is not None and both[1] in fathers:
+            message = f"{both[1]} is a mother of {name} and a father elsewhere"
+            hint = "write the father first and the mother second"
+            raise InvalidInput(message, field=field, value=both, hint=hint)
+    seen: set[Hashable] = set()
+    for name, both in people.items():
+        late = [each for each in both if each is not None and each not in seen]
+        if late:
+            message = f"{name} comes before {late[0]}, a parent"
+            if name in _ancestors(name, people):
+                message = f"{name} is an ancestor of {name}: the pedigree has a loop"
+            hint = "put parents before their children"
+            raise InvalidInput(message, field=f"parents of {name}", value=both, hint=hint)
+        seen.add(name)
+
+
+def _ancestors(name: Hashable, people: Mapping[Hashable, tuple[Any, ...]]) -> set[Hashable]:
+    found: set[Hashable] = set()
+    edge = {name}
+    while edge:
+        edge = {each for one in edge for each in people[one] if each is not None} - found
+        found |= edge
+    return found
 
 
 Row = tuple[Fraction, ...]
@@ -353,6 +485,12 @@ class MarkovChain(Prior):
             mass = (last[:, :, None] * self.matrix(step, number)[None]).reshape(-1)
         return mass
 
+    def factors(self, space: Records) -> list[Factor]:
+        self.check_records(space)
+        steps = [self.steps[0 if self.homogeneous else n] for n in range(space.rows - 1)]
+        pairs = [((n, n + 1), tuple(p for row in s for p in row)) for n, s in enumerate(steps)]
+        return [((0,), self.start), *pairs]
+
     def marginals(self, rows: int) -> Array:
         """Pr[x_j = v] for each row, in floats: rows × values."""
         result = [convert_array(self.start, float)]
@@ -372,3 +510,88 @@ def _flatten(value: Any) -> list[object]:
     if not isinstance(value, tuple):
         return [value]
     return [entry for part in value for entry in _flatten(part)]
+
+
+@dataclass(frozen=True, eq=False)
+class GaussianVector(Prior):
+    """Rows that are jointly normal, for sums with Gaussian noise (`measure_gaussian_leakage`).
+
+    Args:
+        covariance: a symmetric and positive matrix, a row and a column for each row of the data.
+            The mean does not matter.
+    """
+
+    covariance: Sequence[Sequence[object]]
+
+    def __post_init__(self) -> None:
+        matrix = self.matrix
+        if not np.array_equal(matrix, matrix.T):
+            raise InvalidInput("the covariance is not symmetric", field="covariance")
+        values = np.linalg.eigvalsh(matrix)
+        if values[0] <= MIN_EIGENVALUE_RATIO * values[-1]:
+            raise InvalidInput(
+                "the covariance is not positive: some weighted sum of the rows has no variance, or "
+                "a negative one",
+                field="covariance",
+                value=float(values[0]),
+                hint="add a little variance to each row, or leave out rows that others determine",
+            )
+
+    @classmethod
+    def autoregressive(
+        cls, coefficients: Sequence[object], rows: int, innovation: object = 1
+    ) -> GaussianVector:
+        """A stationary series x_t = Σ_k coefficient_k x_(t−k) + noise (AR(p)).
+
+        Args:
+            coefficients: of the last value first.
+            innovation: the variance of the noise of each step.
+        """
+        listed = read_list(coefficients, "coefficients", "a list of numbers")
+        phi = np.array([float(rational(each, "coefficients")) for each in listed])
+        variance, order = float(rational(innovation, "innovation")), len(phi)
+        if variance <= 0:
+            raise invalid_value("innovation", "above 0", innovation)
+        read_whole(rows, "rows", 1)
+        companion = np.eye(order, k=-1)
+        companion[:1] = phi
+        if order and np.abs(np.linalg.eigvals(companion)).max() >= 1 - 1e-9:
+            raise InvalidInput(
+                "the series is not stationary: its coefficients let it grow without end",
+                field="coefficients",
+                value=listed,
+                hint="use smaller coefficients",
+            )
+        # Yule–Walker: γ_k = Σ_j φ_j γ_|k−j|, and the innovation's variance at k = 0.
+        system = np.eye(order + 1)
+        for lag in range(order + 1):
+            for back in range(1, order + 1):
+                system[lag, abs(lag - back)] -= phi[back - 1]
+        gamma = list(np.linalg.solve(system, [variance, *[0.0] * order]))
+        while len(gamma) < rows:
+            gamma.append(float(phi @ gamma[: -order - 1 : -1]) if order else 0.0)
+        return cls([[gamma[abs(a - b)] for b in range(rows)] for a in range(rows)])
+
+    @cached_property
+    def matrix(self) -> Array:
+        """The covariance in floats."""
+        rows = [
+            [float(rational(each, "covariance")) for each in read_list(row, "covariance", "rows")]
+            for row in read_list(self.covariance, "covariance", "a list of rows")
+        ]
+        if not rows or any(len(row) != len(rows) for row in rows):
+            raise invalid_value("covariance", "a square matrix", [len(row) for row in rows][:5])
+        return np.array(rows)
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        return tuple(each for row in self.covariance for each in row)
+
+    def on_records(self, space: Records, number: AsNumber) -> Array:
+        message = "GaussianVector is about real numbers, not about records of finitely many values"
+        hint = "use notions.measure_gaussian_leakage"
+        raise Unsupported(message, field="prior", hint=hint)
+
+
+MIN_EIGENVALUE_RATIO = 1e-10
+"""Covariances that are nearer to 0 in some direction than this count as not positive."""

@@ -14,7 +14,7 @@ from whosin.documents import check_keys
 from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import Array, probability, rational
 from whosin.priors.base import AsNumber, Prior, check_sum
-from whosin.priors.correlated import Blocks, MarkovChain
+from whosin.priors.correlated import Blocks, MarkovChain, Network
 from whosin.priors.independent import Exchangeable, Independent, Uniform
 from whosin.priors.sets import Box, Hull
 from whosin.spaces import Lattice, Records, Space, Subsets
@@ -107,8 +107,9 @@ class WorldTable(Prior):
 # {"kind": "box", "low": […], "high": […]}, or "hull" with "points". A chain file:
 # {"chain": {"initial": […], "transition": [[…], …]}, "rows": 1000}, or "chains" with a list. A
 # block file: {"blocks": [{"size": 3, "copies": 400, "sets": [{"present": [0, 1, 2], "probability":
-# "1/2"}, …]}]}; row i of its records is 1 where person i is present. What is asked of them is
-# `notions.reading`. Numbers are read as they are spelled.
+# "1/2"}, …]}]}, or "causes": [{"probability": 0.1, "present": 0.8}, …] for what a household shares;
+# row i of its records is 1 where person i is present. What is asked of them is `notions.reading`.
+# Numbers are read as they are spelled.
 
 MAX_BLOCK_PEOPLE = 100_000
 """People in the blocks of a file."""
@@ -149,9 +150,62 @@ def _read_list(data: dict[str, Any], key: str) -> list[Any]:
     return check_kind(data.get(key), list, key, "a list")
 
 
+ASKED_KEYS = ("query", "scale", "weights", "releases")
+"""What such a file asks: see `notions.reading`."""
+DEPENDENCE_KEYS = ("chain", "chains", "network", "pedigree")
+"""Which of them a file about rows that depend on each other has."""
+
+
+def read_dependence(data: dict[str, Any]) -> tuple[tuple[Prior, ...], Records]:
+    """The priors of a chain, network or pedigree file, and the rows they are about."""
+    given = [key for key in DEPENDENCE_KEYS if key in data]
+    if len(given) == 1 and given[0] in ("network", "pedigree"):
+        check_keys(data, (given[0], *ASKED_KEYS), f"{given[0]} file")
+        return _read_network(data) if given[0] == "network" else _read_pedigree(data["pedigree"])
+    return read_chains(data)
+
+
+def _read_network(data: dict[str, Any]) -> tuple[tuple[Network], Records]:
+    """{"network": [{"parents": [0], "given": {"0": […], "1": […]}}, …]}: rows in order, the values
+    of several parents separated by commas; a row without parents has "given": {"": […]}."""
+    nodes: list[tuple[tuple[int, ...], dict[tuple[int, ...], list[Any]]]] = []
+    for row, node in enumerate(_read_list(data, "network")):
+        where = f"row {row} of the network"
+        check_keys(check_kind(node, dict, where, "an object"), ("parents", "given"), where)
+        parents = check_kind(node.get("parents", []), list, f"parents of row {row}", "a list")
+        table = {}
+        for key, chances in check_kind(node.get("given"), dict, f"given of row {row}").items():
+            values = [part.strip() for part in key.split(",")] if key else []
+            if not all(part.isdecimal() for part in values):
+                raise invalid_value(f"given of row {row}", "keyed by the parents' values", key)
+            table[tuple(map(int, values))] = check_kind(chances, list, f"given of row {row}")
+        nodes.append((tuple(parents), table))
+    lengths = {len(chances) for _, table in nodes for chances in table.values()}
+    if len(lengths) != 1:
+        raise invalid_value("network", "as many probabilities in every row", sorted(lengths))
+    space = Records(len(nodes), lengths.pop())
+    network = Network(nodes)
+    network.factors(space)
+    return (network,), space
+
+
+def _read_pedigree(data: object) -> tuple[tuple[Network], Records]:
+    """{"pedigree": {"frequency": 0.1, "people": {"ann": [], "bob": ["father", "mother"], …}}}."""
+    data = check_kind(data, dict, "pedigree", "an object with frequency and people")
+    check_keys(data, ("frequency", "people"), "pedigree")
+    people = check_kind(data.get("people"), dict, "people", "an object: a person, the parents")
+    for name, parents in people.items():
+        check_kind(parents, list, f"parents of {name}", "a list: the father and the mother")
+    network = Network.pedigree(
+        {name: tuple(parents or (None, None)) for name, parents in people.items()},
+        data.get("frequency"),
+    )
+    return (network,), Records(len(people), 3)
+
+
 def read_chains(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]:
     """The chains of a chain file, and the rows they are about."""
-    check_keys(data, ("chain", "chains", "rows", "query", "scale", "weights"), "chain file")
+    check_keys(data, ("chain", "chains", "rows", *ASKED_KEYS), "chain file")
     if ("chain" in data) == ("chains" in data):
         raise InvalidInput(
             "the file has both chain and chains" if "chain" in data else "the file has no chain",
@@ -190,7 +244,7 @@ def read_blocks(data: dict[str, Any]) -> tuple[Blocks, int]:
     for number, block in enumerate(listed):
         check_keys(
             check_kind(block, dict, f"block {number}", "an object"),
-            ("size", "copies", "sets"),
+            ("size", "copies", "sets", "causes"),
             "block",
         )
         size = read_whole(block.get("size"), f"size of block {number}", 1)
@@ -198,6 +252,21 @@ def read_blocks(data: dict[str, Any]) -> tuple[Blocks, int]:
         if people + size * copies > MAX_BLOCK_PEOPLE:
             accepted = f"about at most {spell(MAX_BLOCK_PEOPLE)} people"
             raise invalid_value("blocks", accepted, spell(people + size * copies))
+        if "causes" in block and "sets" not in block:
+            groups = [range(people + n * size, people + (n + 1) * size) for n in range(copies)]
+            causes = [
+                (check_kind(each, dict, "causes").get("probability"), each.get("present"))
+                for each in check_kind(block["causes"], list, f"causes of block {number}")
+            ]
+            shared = Blocks.common_cause(groups[:1], causes).tables()[0][1]
+            for group in groups:
+                present = [
+                    tuple(who for k, who in enumerate(group) if world >> (size - 1 - k) & 1)
+                    for world in range(1 << size)
+                ]
+                blocks.append((group, dict(zip(present, shared, strict=True))))
+            people += size * copies
+            continue
         sets = block.get("sets")
         if not isinstance(sets, list) or not all(isinstance(each, dict) for each in sets):
             raise invalid_value(f"sets of block {number}", "a list of objects", repr(sets))
@@ -223,11 +292,11 @@ def read_record_prior(
         rows, values: what the file leaves open; where it says so itself, the same or nothing.
     """
     prior: Prior
-    if "chain" in data or "chains" in data:
-        chains, space = read_chains(data)
-        if len(chains) != 1:
-            raise invalid_value("chains", "one chain, as one prior is needed", len(chains))
-        prior, sizes = chains[0], (space.rows, space.values)
+    if any(key in data for key in DEPENDENCE_KEYS):
+        listed, space = read_dependence(data)
+        if len(listed) != 1:
+            raise invalid_value("chains", "one chain, as one prior is needed", len(listed))
+        prior, sizes = listed[0], (space.rows, space.values)
     elif "blocks" in data:
         prior, people = read_blocks(data)
         sizes = (people, 2)

@@ -20,7 +20,7 @@ from whosin.exact import rational
 from whosin.spaces.arrays import require_memory, require_table
 from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice
 from whosin.spaces.worlds import Records, Subsets
-from whosin.validation import check_count, read_list
+from whosin.validation import check_count, read_list, read_whole
 
 Centre = tuple[Fraction, ...]
 
@@ -88,11 +88,15 @@ class Statistic(ABC):
             hint="use Count, Sum or Histogram",
         )
 
+    def row_weights(self, space: Records) -> list[list[Centre]]:
+        """On records: for each row the vectors that its values add."""
+        return [self.weights(space)] * space.rows
+
     def record_centres(self, space: Records) -> list[Centre]:
         """Its value on each table of records, in world order."""
-        weights = self.weights(space)
-        totals: list[Centre] = [tuple(Fraction(0) for _ in weights[0])]
-        for _ in range(space.rows):
+        rows = self.row_weights(space)
+        totals: list[Centre] = [tuple(Fraction(0) for _ in rows[0][0])]
+        for weights in rows:
             require_table("a table over all records", len(totals) * space.values, 1, space.values)
             totals = [
                 tuple(a + b for a, b in zip(total, weight, strict=True))
@@ -187,6 +191,34 @@ class Histogram(Statistic):
     def centres(self, space: Subsets) -> list[Centre]:
         grid = self.lattice(space)
         return [tuple(map(Fraction, grid.counts(world))) for world in range(grid.worlds)]
+
+
+@dataclass(frozen=True)
+class Among(Statistic):
+    """A statistic of some rows of a table of records: a window of a series, or a group."""
+
+    statistic: object
+    rows: Collection[int]
+
+    def __post_init__(self) -> None:
+        read_statistic(self.statistic)
+        for row in read_list(self.rows, "rows", "a list of rows"):
+            read_whole(row, "rows", 0)
+
+    def row_weights(self, space: Records) -> list[list[Centre]]:
+        for row in self.rows:
+            read_whole(row, "rows", 0, space.rows - 1)
+        weights, inside = read_statistic(self.statistic).weights(space), set(self.rows)
+        nothing: list[Centre] = [tuple(Fraction(0) for _ in weights[0])] * space.values
+        return [weights if row in inside else nothing for row in range(space.rows)]
+
+    def lattice(self, space: Subsets) -> Lattice:
+        message = "Among is a statistic of records, not of sets of entities"
+        hint = "use Count(of=…) for some of the entities"
+        raise Unsupported(message, field="statistic", hint=hint)
+
+    def centres(self, space: Subsets) -> list[Centre]:
+        raise AssertionError(self.lattice(space))
 
 
 @dataclass(frozen=True)

@@ -58,7 +58,8 @@ def plan(
     ] = None,
     steps: Annotated[int | None, typer.Option(help="DP-SGD: how many steps.")] = None,
     chain: Annotated[
-        Path | None, typer.Option(help="Rows of one series: a chain file (JSON).")
+        Path | None,
+        typer.Option(help="Rows that depend on each other: a chain, network or pedigree file."),
     ] = None,
     within: Annotated[
         str | None, typer.Option(help="Accuracy first: 95% of answers within ± this; get ε.")
@@ -276,13 +277,13 @@ def _plan_chain(
     epsilon = calibrate(target, family).epsilon
     console = Console(stderr=True)
     with console.status("measuring the leakage of the series …"):
-        planned = planning.plan_series(series.chains, series.space, series.statistic, epsilon)
+        planned = planning.plan_series(series.priors, series.space, series.statistic, epsilon)
     rows = series.space.rows
     data = asdict(planned) | {"query": series.query, "rows": rows}
     print_result(json, data, card.describe_chain_plan, planned, series.query, rows, target.words())
     if save is not None:
         scales = [planned.plain_scale / 2 * 1.35**step for step in range(12)]
-        given = series.chains, series.space, series.statistic
+        given = series.priors, series.space, series.statistic
         with console.status("drawing …"):
             levels = [planning.measure_leakage(*given, scale).value for scale in scales]
         points = list(zip(scales, map(float, levels), strict=True))

@@ -1,0 +1,365 @@
+"""Leakage over networks by message passing, against brute force over all sets of known rows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+from fractions import Fraction
+
+import pytest
+
+import amounts
+import record_oracle as records
+import whosin as wi
+from refusals import refused
+from whosin import statistics
+from whosin.errors import Unsupported
+from whosin.mechanisms import Composed, Laplace
+from whosin.notions import BayesianDifferentialPrivacy, network_leakage
+from whosin.notions.network_leakage import measure_network_leakage, noisy_sums
+from whosin.notions.reading import read_measurement
+from whosin.priors import Blocks, MarkovChain, Network
+from whosin.priors.table import read_blocks
+
+HALF = Fraction(1, 2)
+
+
+def random_nodes(rng: random.Random, n: int, m: int, width: int, zeros: float) -> list:
+    """Rows with up to `width` parents; zeros, ties and probabilities down to 10^-12."""
+    nodes = []
+    for row in range(n):
+        parents = tuple(sorted(rng.sample(range(row), rng.randint(0, min(row, width)))))
+        table = {}
+        for key in itertools.product(range(m), repeat=len(parents)):
+            chances = records.random_distribution(rng, m, zeros)
+            if rng.random() < 0.2:
+                tiny = Fraction(1, 10 ** rng.randint(3, 12))
+                chances = [(p + tiny) / (1 + m * tiny) for p in chances]
+            table[key] = chances
+        if parents and rng.random() < 0.3:
+            same = rng.choice(list(table.values()))
+            table = {key: rng.choice([same, chances]) for key, chances in table.items()}
+        nodes.append((parents, table))
+    return nodes
+
+
+def random_query(rng: random.Random, n: int, m: int):
+    """(mechanism, what each row's values add, the base of the noise in each coordinate)."""
+    scale: Fraction = rng.choice([HALF, Fraction(1), Fraction(7, 3), Fraction(20)])
+    base = math.exp(-1 / scale)
+    kind = rng.choice(["sum", "weights", "histogram", "among", "twice", "windows"])
+    if kind == "sum":
+        return Laplace("sum", scale), [[(v,) for v in range(m)]] * n, [base]
+    if kind == "weights":
+        weights = [Fraction(rng.randint(-4, 4), rng.choice([1, 2])) for _ in range(m)]
+        return Laplace(statistics.Sum(weights), scale), [[(w,) for w in weights]] * n, [base]
+    if kind == "histogram":
+        cells = [tuple(int(v == c) for c in range(m)) for v in range(m)]
+        return Laplace("histogram", scale), [cells] * n, [base] * m
+    if kind == "among":
+        rows = rng.sample(range(n), rng.randint(1, n))
+        added = [[(v * (r in rows),) for v in range(m)] for r in range(n)]
+        return Laplace(statistics.Among("sum", rows), scale), added, [base]
+    if kind == "twice":
+        other = rng.choice([scale, Fraction(2)])
+        both = Composed([Laplace("sum", scale), Laplace("sum", other)])
+        return both, [[(v, v) for v in range(m)]] * n, [base, math.exp(-1 / other)]
+    end = rng.randint(1, n)
+    first, second = range(end), range(end - rng.randint(0, 1), n) or range(1)
+    windows = [Laplace(statistics.Among("sum", first), scale)]
+    windows.append(Laplace(statistics.Among("count", second), 1))
+    counted: list = [
+        [(v * (r in first), int(v > 0) * (r in second)) for v in range(m)] for r in range(n)
+    ]
+    return Composed(windows), counted, [base, math.exp(-1)]
+
+
+def noisy_rows(n: int, m: int, added: list, bases: list):
+    """Outputs (the product grid of all centres) and their densities in each world."""
+    centres = {}
+    for world in records.worlds(n, m):
+        sums = [
+            sum((Fraction(added[r][world[r]][c]) for r in range(n)), Fraction(0))
+            for c in range(len(bases))
+        ]
+        centres[world] = tuple(sums)
+    outputs = list(
+        itertools.product(*(sorted(set(axis)) for axis in zip(*centres.values(), strict=True)))
+    )
+    channel = {
+        world: [
+            math.prod(
+                Fraction(base ** float(abs(o - c)))
+                for base, o, c in zip(bases, output, centre, strict=True)
+            )
+            for output in outputs
+        ]
+        for world, centre in centres.items()
+    }
+    return outputs, channel
+
+
+def check_level(level, prior: dict, n: int, outputs: list, channel: dict) -> None:
+    """The level is that of all sets of known rows, and its witness replays to it."""
+    truth = records.log(records.bayesian_ratio(prior, channel, n))
+    assert level.exact
+    assert level.value == pytest.approx(truth, abs=1e-9)
+    case = level.witness
+    shown = case.output if isinstance(case.output, tuple) else (case.output,)
+    apart = [max(abs(float(a) - float(b)) for a, b in zip(o, shown, strict=True)) for o in outputs]
+    assert min(apart) < 1e-9
+    place = apart.index(min(apart))
+    found = records.replayed(prior, channel, case.row, case.known, case.values, place)
+    assert records.log(found) == pytest.approx(truth, abs=1e-9)
+
+
+@amounts.cases(25, 1500)
+def test_every_set_of_known_rows(count):
+    """Connected sets of unknown rows are enough, whatever the network and the sums."""
+    rng = random.Random(34)
+    for _ in range(count):
+        m = rng.choice([2, 2, 3])
+        n = rng.randint(1, 4 if m == 2 else 3)
+        nodes = random_nodes(rng, n, m, rng.choice([1, 1, 2, 3]), rng.choice([0, 0.3, 0.6]))
+        mechanism, added, bases = random_query(rng, n, m)
+        space = wi.Records(n, m)
+        level = measure_network_leakage(
+            Network(nodes).factors(space), space, noisy_sums(mechanism, space)
+        )
+        check_level(level, records.network(nodes, m), n, *noisy_rows(n, m, added, bases))
+
+
+def test_a_chain_is_a_network():
+    """Messages and windows (F13) agree on a series, and so do all releases of it."""
+    chain = MarkovChain([HALF, HALF], [["0.8", "0.2"], ["0.3", "0.7"]])
+    space, noisy = wi.Records(30, 2), Laplace("sum", 2)
+    windows = BayesianDifferentialPrivacy(chain).measure(noisy, space)
+    messages = measure_network_leakage(chain.factors(space), space, noisy_sums(noisy, space))
+    assert messages.value == pytest.approx(float(windows.value), abs=1e-10)
+
+
+def tree(n: int, stay: str) -> Network:
+    """Each row is like its parent with probability `stay`; two children a row."""
+    stays = Fraction(stay)
+    table = {(0,): (stays, 1 - stays), (1,): (1 - stays, stays)}
+    return Network([((), {(): (HALF, HALF)}), *((((r - 1) // 2,), table) for r in range(1, n))])
+
+
+def test_the_cut_is_certified(monkeypatch):
+    """With less room the bracket contains the level that is computed with more."""
+    space, noisy = wi.Records(13, 2), noisy_sums(Laplace("sum", 3), wi.Records(13, 2))
+    for stay in ("0.6", "0.75", "0.3"):
+        factors = tree(13, stay).factors(space)
+        whole = measure_network_leakage(factors, space, noisy)
+        assert whole.exact
+        with monkeypatch.context() as patched:
+            patched.setattr(network_leakage, "MAX_MESSAGE_ENTRIES", 500)
+            cut = measure_network_leakage(factors, space, noisy)
+        assert not cut.exact
+        assert cut.lower <= whole.value <= cut.value
+        assert cut.value < 13 / 3  # what group privacy says
+        assert cut.note
+
+
+def test_hundreds_of_rows():
+    """A tree of 127 rows: a bracket; 400 rows in families: exact, and the level of one family."""
+    notion = BayesianDifferentialPrivacy(tree(127, "0.55"))
+    level = notion.measure(Laplace("sum", 5), wi.Records(127, 2))
+    assert 0.2 < level.lower <= level.value < 0.5
+    family = [((), {(): (HALF, HALF)}), ((0,), {(0,): ("0.9", "0.1"), (1,): ("0.2", "0.8")})]
+    shifted = [
+        (tuple(parent + 2 * copy for parent in parents), table)
+        for copy in range(200)
+        for parents, table in family
+    ]
+    many = BayesianDifferentialPrivacy(Network(shifted))
+    many = many.measure(Laplace("sum", 5), wi.Records(400, 2))
+    one = BayesianDifferentialPrivacy(Network(family)).measure(Laplace("sum", 5), wi.Records(2, 2))
+    assert many.exact
+    assert many.value == pytest.approx(float(one.value), abs=1e-10)
+
+
+def test_too_wide_a_network():
+    """The refusal says the width."""
+    n = 16
+    nodes = [(tuple(range(max(0, r - 8), r)), None) for r in range(n)]
+    rng = random.Random(1)
+    filled = [
+        (
+            parents,
+            {
+                key: records.random_distribution(rng, 2, 0)
+                for key in itertools.product(range(2), repeat=len(parents))
+            },
+        )
+        for parents, _ in nodes
+    ]
+    notion = BayesianDifferentialPrivacy(Network(filled))
+    with refused("prior", 8, hint=True, kind=Unsupported):
+        notion.measure(Laplace("sum", 3), wi.Records(n, 2))
+
+
+def test_probabilities_beyond_floats_are_refused():
+    """A probability that floats lose is refused, not taken for 0."""
+    tiny = Fraction(1, 10**150)
+    nodes = [((), {(): (HALF, HALF)}), ((0,), {(0,): (tiny, 1 - tiny), (1,): (HALF, HALF)})]
+    space = wi.Records(2, 2)
+    query = noisy_sums(Laplace("sum", 1), space)
+    with refused("prior", kind=Unsupported):
+        measure_network_leakage(Network(nodes).factors(space), space, query)
+
+
+@amounts.cases(15, 1000)
+def test_households(count):
+    """Blocks with a common cause: the level is that of all sets of known rows."""
+    rng = random.Random(35)
+    for _ in range(count):
+        people = list(range(rng.randint(1, 5)))
+        rng.shuffle(people)
+        cut = rng.randint(0, len(people) - 1)
+        groups = [group for group in (people[:cut], people[cut:]) if group]
+        shares = records.random_distribution(rng, rng.randint(1, 3), 0.2)
+        causes = [
+            (share, rng.choice([0, 1, HALF, Fraction(rng.randint(1, 99), 100)])) for share in shares
+        ]
+        n, space = len(people), wi.Records(len(people), 2)
+        prior = {}
+        for world in records.worlds(n, 2):
+            prior[world] = math.prod(
+                sum(
+                    share * math.prod(p if world[who] else 1 - p for who in group)
+                    for share, p in causes
+                )
+                for group in groups
+            )
+        scale = rng.choice([HALF, Fraction(1), Fraction(3)])
+        level = measure_network_leakage(
+            Blocks.common_cause(groups, causes).factors(space),
+            space,
+            noisy_sums(Laplace("count", scale), space),
+        )
+        added = [[(0,), (1,)]] * n
+        check_level(level, prior, n, *noisy_rows(n, 2, added, [math.exp(-1 / scale)]))
+
+
+def random_pedigree(rng: random.Random, n: int) -> dict:
+    """People with parents among those before them, fathers even and mothers odd."""
+    people: dict = {}
+    for person in range(n):
+        fathers, mothers = [p for p in people if not p % 2], [p for p in people if p % 2]
+        people[person] = (
+            rng.choice([None, *fathers, *fathers]),
+            rng.choice([None, *mothers, *mothers]),
+        )
+    return people
+
+
+def transmissions(people: dict, frequency: Fraction) -> dict:
+    """Pr[genotypes] by enumeration of which allele each child receives (Mendel), from nothing but
+    independent alleles of founders."""
+    drawn = [(who, side) for who, both in people.items() for side in (0, 1) if both[side] is None]
+    passed = [
+        (who, side) for who, both in people.items() for side in (0, 1) if both[side] is not None
+    ]
+    result: dict = {}
+    for alleles in itertools.product((0, 1), repeat=len(drawn)):
+        weight = math.prod(frequency if a else 1 - frequency for a in alleles)
+        for picks in itertools.product((0, 1), repeat=len(passed)):
+            own = dict(zip(drawn, alleles, strict=True))
+            chosen = dict(zip(passed, picks, strict=True))
+            for who, both in people.items():
+                for side in (0, 1):
+                    if both[side] is not None:
+                        own[who, side] = own[both[side], chosen[who, side]]
+            world = tuple(own[who, 0] + own[who, 1] for who in people)
+            result[world] = result.get(world, Fraction(0)) + weight / 2 ** len(passed)
+    return {w: result.get(w, Fraction(0)) for w in records.worlds(len(people), 3)}
+
+
+@amounts.cases(8, 1000)
+def test_pedigrees(count):
+    """A pedigree as a network is Mendel's law, and its level that of all sets of known rows."""
+    rng = random.Random(36)
+    for _ in range(count):
+        n = rng.randint(1, 4)
+        people = random_pedigree(rng, n)
+        frequency = rng.choice([HALF, Fraction(1, 10), Fraction(1, 1000), Fraction(0), Fraction(1)])
+        space, network = wi.Records(n, 3), Network.pedigree(people, frequency)
+        prior = transmissions(people, frequency)
+        assert [Fraction(str(p)) for p in network.on_records(space, Fraction)] == list(
+            prior.values()
+        )
+        scale = rng.choice([Fraction(1), Fraction(4)])
+        level = measure_network_leakage(
+            network.factors(space), space, noisy_sums(Laplace("sum", scale), space)
+        )
+        added = [[(0,), (1,), (2,)]] * n
+        check_level(level, prior, n, *noisy_rows(n, 3, added, [math.exp(-1 / scale)]))
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "sibling"),
+    [(math.log(2), 1.543), (math.log(3), 1.568), (math.log(9), 1.631), (math.log(27), 1.686)],
+)
+def test_relatives_meet_their_figures(epsilon, sibling):
+    """F31: a parent or child adds ε/2, both parents ε, and a sibling what its table says (the
+    supremum is over rare alleles)."""
+
+    def leakage(people: dict, rows: list[int], frequency: Fraction = Fraction(1, 10)) -> float:
+        notion = BayesianDifferentialPrivacy(Network.pedigree(people, frequency))
+        noisy = Laplace(statistics.Among("sum", rows), 2 / epsilon)
+        return float(notion.measure(noisy, wi.Records(len(people), 3)).value) / epsilon
+
+    trio = {"f": (None, None), "m": (None, None), "c": ("f", "m")}
+    assert leakage({"f": (None, None), "c": ("f", None)}, [0, 1]) == pytest.approx(1.5)
+    assert leakage(trio, [0, 1, 2]) == pytest.approx(2)
+    rare = leakage({**trio, "d": ("f", "m")}, [2, 3], Fraction(1, 10**6))
+    assert rare == pytest.approx(sibling, abs=6e-4)
+
+
+BAD_PEDIGREES = {
+    "a loop": ({"a": ("b", None), "b": ("a", None)}, "parents of a"),
+    "two fathers": ({"f": (None, None), "c": ("f", None), "d": (None, "f")}, "parents of d"),
+    "a child first": ({"c": ("f", None), "f": (None, None)}, "parents of c"),
+    "someone else": ({"c": ("x", None)}, "parents of c"),
+    "three parents": ({"c": (None, None, None)}, "parents of c"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_PEDIGREES)
+def test_pedigrees_that_cannot_be(name):
+    people, field = BAD_PEDIGREES[name]
+    with refused(field):
+        Network.pedigree(people, HALF)
+
+
+def test_files():
+    """Networks, pedigrees and households from files are those of Python."""
+    trio = {"gf": [], "m": [], "c": ["gf", "m"]}
+    data = {"pedigree": {"frequency": "1/10", "people": trio}, "scale": 2}
+    notion, mechanism, space = read_measurement(data)
+    own = Network.pedigree({"gf": (None, None), "m": (None, None), "c": ("gf", "m")}, "1/10")
+    same = BayesianDifferentialPrivacy(own).measure(Laplace("sum", 2), wi.Records(3, 3))
+    assert notion.measure(mechanism, space).value == same.value
+    rows = [{"given": {"": ["1/2", "1/2"]}}]
+    rows.append({"parents": [0], "given": {"0": ["0.9", "0.1"], "1": ["0.2", "0.8"]}})
+    notion, mechanism, space = read_measurement({"network": rows, "scale": 1})
+    chain = Network(
+        [((), {(): (HALF, HALF)}), ((0,), {(0,): ("0.9", "0.1"), (1,): ("0.2", "0.8")})]
+    )
+    same = BayesianDifferentialPrivacy(chain).measure(Laplace("sum", 1), wi.Records(2, 2))
+    assert notion.measure(mechanism, space).value == same.value
+    causes = [{"probability": "0.1", "present": "0.8"}, {"probability": "0.9", "present": "0.05"}]
+    blocks, people = read_blocks({"blocks": [{"size": 2, "copies": 2, "causes": causes}]})
+    wanted = Blocks.common_cause([(0, 1), (2, 3)], [("0.1", "0.8"), ("0.9", "0.05")])
+    assert people == 4
+    assert blocks.tables() == wanted.tables()
+    for wrong, field in (
+        ({"network": [{"given": {"x": [1]}}]}, "given of row 0"),
+        ({"network": [{"given": {"": ["1/2", "1/2"]}}, {"given": {"": [1]}}]}, "network"),
+        ({"pedigree": {"frequency": 2, "people": {"a": []}}}, "frequency"),
+        ({"pedigree": {"frequency": "1/2", "people": {"a": ["b"]}}}, "parents of a"),
+    ):
+        with refused(field):
+            read_measurement(wrong | {"scale": 1})
