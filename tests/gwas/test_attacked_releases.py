@@ -17,8 +17,7 @@ import whosin as wi
 from amounts import some
 from whosin import gwas
 from whosin.gwas import release
-from whosin.gwas.covariates import StratifiedStudy
-from whosin.gwas.linear import Design
+from whosin.gwas.linear import Design, StratifiedStudy
 from whosin.gwas.question import Question, estimate_study_cost
 from whosin.gwas.release import draw_answer
 

@@ -13,11 +13,12 @@ import whosin as wi
 from refusals import refused
 from whosin import gwas
 from whosin.gwas import bed
-from whosin.gwas.covariates import span_columns, stratify_study
 from whosin.gwas.linear import (
     LINEAR_SCORE_UNITS,
     RESIDUAL_UNITS,
     Design,
+    span_columns,
+    stratify_study,
     stratum_terms,
 )
 from whosin.gwas.loci import read_loci, window_loci

@@ -19,8 +19,7 @@ from refusals import refused
 from whosin import gwas
 from whosin.errors import BudgetRefused, WhosinError
 from whosin.gwas import bed, release, traits
-from whosin.gwas.covariates import span_columns
-from whosin.gwas.linear import DOSE_UNITS, LINEAR_SCORE_UNITS, RESIDUAL_UNITS, Design
+from whosin.gwas.linear import DOSE_UNITS, LINEAR_SCORE_UNITS, RESIDUAL_UNITS, Design, span_columns
 from whosin.gwas.question import Question, estimate_study_cost
 from whosin.gwas.release import draw_answer, publish_study
 from whosin.gwas.traits import EFFECT_UNITS, TraitRange, TraitStudy, read_trait_study

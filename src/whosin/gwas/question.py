@@ -21,8 +21,8 @@ from whosin.calibration import Plan
 from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
 from whosin.exact import rational, read_ranged
 from whosin.gwas.association import LINEAR_RELATIONS, check_relation, imputed_sensitivity
-from whosin.gwas.covariates import StratifiedStudy
 from whosin.gwas.forecast import StudySettings, settle
+from whosin.gwas.linear import StratifiedStudy
 from whosin.gwas.loci import Loci
 from whosin.gwas.people import COPY_STEP, check_instance
 from whosin.gwas.prospects import PublicStudy, null_tables

@@ -36,7 +36,7 @@ from whosin.gwas.association import (
     Association,
     estimate_association,
 )
-from whosin.gwas.covariates import StratifiedStudy
+from whosin.gwas.linear import StratifiedStudy
 from whosin.gwas.loci import Loci
 from whosin.gwas.people import Snps, check_instance, imputed_copies
 from whosin.gwas.question import (

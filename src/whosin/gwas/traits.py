@@ -36,8 +36,14 @@ import numpy as np
 from whosin.errors import InvalidInput, invalid_value, spell
 from whosin.exact import Array, number_range, rational
 from whosin.gwas.association import NORMAL_95, two_sided
-from whosin.gwas.covariates import StratifiedStudy, match_snps, read_design
-from whosin.gwas.linear import DOSE_UNITS, RESIDUAL_UNITS, LinearTerms
+from whosin.gwas.linear import (
+    DOSE_UNITS,
+    RESIDUAL_UNITS,
+    LinearTerms,
+    StratifiedStudy,
+    match_snps,
+    read_design,
+)
 from whosin.gwas.people import Progress, StudyFilter, read_trait_people
 from whosin.gwas.study import (
     COUNT_TABLE_SUFFIXES,

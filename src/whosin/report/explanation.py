@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 def spell_level(meaning: Explanation) -> str:
     """ε, δ if there is one, and between whom."""
     delta = f", δ = {format_general(meaning.delta)}" if meaning.delta else ""
-    return f"ε = {format_epsilon(meaning.epsilon)}{delta} ({meaning.relation})"
+    return f"ε = {format_epsilon(meaning.epsilon, 'up')}{delta} ({meaning.relation})"
 
 
 def belief_curves(meaning: Explanation) -> list[Curve]:
@@ -237,7 +237,7 @@ def _analyst_paragraphs(
     if reading.ratio < math.inf:
         ratio = f"at most {format_figures(reading.ratio, 6, 'up')}"
     return [
-        f"ε = {format_epsilon(meaning.epsilon)}, δ = {format_general(meaning.delta)}, "
+        f"ε = {format_epsilon(meaning.epsilon, 'up')}, δ = {format_general(meaning.delta)}, "
         f"{meaning.relation}: the likelihood ratio of any output is {ratio} for someone who "
         f"{reading.who} ({reading.theorem}).",
         f"A belief of {format_percent(prior, 'down')} becomes at most {most}: "
@@ -254,7 +254,7 @@ def _officer_paragraphs(
         f"Risk: someone who {reading.who} and was {format_percent(prior, 'down')} sure that a "
         f"person is in the data becomes at most {format_percent(after, 'up')} sure "
         f"({per_thousand(after)} of 1,000, before {per_thousand(float(prior))}).",
-        f"Measure: differential privacy, ε = {format_epsilon(meaning.epsilon)}, "
+        f"Measure: differential privacy, ε = {format_epsilon(meaning.epsilon, 'up')}, "
         f"δ = {format_general(meaning.delta)}, neighbours by {meaning.relation}. "
         f"Ground: {reading.theorem}.",
         "Not covered: someone who " + ", or who ".join(other.who for other in outside) + ".",

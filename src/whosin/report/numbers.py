@@ -41,16 +41,16 @@ def format_at_least(value: float) -> str:
     return "∞" if value == math.inf else f"{math.floor(value * 10_000) / 10_000:.4f}"
 
 
-def format_epsilon(epsilon: float | Fraction) -> str:
+def format_epsilon(epsilon: float | Fraction, rounded: Rounding = "down") -> str:
     """An ε or ρ with six significant digits, rounded down, but for the last units of a ledger: a
     budget that is typed elsewhere keeps its promise, and what was spent of it reads as it does.
-    What it means, a belief, is rounded up."""
+    What others have spent, and what it means, a belief, is rounded up."""
     if epsilon == math.inf:
         return "∞"
     text = format_figures(epsilon, EPSILON_DIGITS)
     if abs(float(text) - epsilon) <= DUST_SHARE * epsilon:
         return text
-    return format_figures(epsilon, EPSILON_DIGITS, "down")
+    return format_figures(epsilon, EPSILON_DIGITS, rounded)
 
 
 def format_short(value: float | Fraction, rounded: Rounding = "nearest") -> str:

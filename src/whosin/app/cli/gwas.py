@@ -413,7 +413,7 @@ def _read_cases(
     """A study of cases and controls with its relatives, strata and covariates; of relatives perhaps
     the first alone."""
     from whosin.gwas import read_study
-    from whosin.gwas.covariates import stratify_study
+    from whosin.gwas.linear import stratify_study
     from whosin.gwas.study import keep_first, replace_relatives
 
     kept = keep_first(study, phenotypes, kinship, filters.keep) if first else filters.keep

@@ -333,4 +333,4 @@ def _total_cost(debits: list[Entry], relation: str) -> str:
     costs = [each.body["costs"].get(relation) for each in debits]
     if None in costs:
         return "∞"
-    return cost_words(sum((Cost(**each) for each in costs), Cost(0, 0)), 9)
+    return cost_words(sum((Cost(**each) for each in costs), Cost(0, 0)))
