@@ -246,7 +246,7 @@ def keep_half_for_later(page: Page) -> None:
     expect(question).to_contain_text("Nothing stays for later questions")
     page.locator("#ask-other").click()
     expect(page.locator("#share")).to_have_value("50")
-    expect(page.locator("#share-words")).to_contain_text("ε = 0.2027 stays")
+    expect(page.locator("#share-words")).to_contain_text("ε = 0.202732 stays")
     release(page, look=True)
     expect(page.locator("#answers .answer")).to_have_count(1)
     ask(page)

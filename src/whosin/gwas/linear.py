@@ -19,8 +19,8 @@ covariates. One genotype moves it by at most 2 max|e|. A missing genotype has on
 value would move with the genotypes of others. tσ would too, so it is left out.
 
 *Files.* `--within` has FID, IID and the name of a stratum on each line, `--covar` FID, IID and
-numbers (principal components, age, sex); a header may stand above, and may begin with #FID or #IID. Both
-are public: under a promise about labels they may come from the same genomes, under one about
+numbers (principal components, age, sex); a header may stand above, and may begin with #FID or #IID.
+Both are public: under a promise about labels they may come from the same genomes, under one about
 genotypes principal components must come from a public reference. Everybody who is counted needs a
 value.
 """

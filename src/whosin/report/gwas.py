@@ -410,8 +410,8 @@ def _published_lines(estimate: StudyCostEstimate) -> list[str]:
         ratio = math.exp(doubled) if doubled < 700 else math.inf
         half = format_percent(beliefs.posterior(ratio, 0.5), "up")
         lines.append(
-            f"Exchanging two labels is two of these changes: ε = {format_epsilon(doubled, 'up')}, from "
-            f"50% to at most {half} sure of who is a case."
+            f"Exchanging two labels is two of these changes: ε = {format_epsilon(doubled, 'up')}, "
+            f"from 50% to at most {half} sure of who is a case."
         )
     else:
         lines.append(
