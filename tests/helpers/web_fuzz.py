@@ -179,6 +179,7 @@ def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
         ("POST", "/api/study/forecast", HOPED, {}),
         ("POST", "/api/study/advice", HOPED, {}),
         ("POST", "/api/study/estimate", STUDY, {}),
+        ("GET", "/api/study/answers", None, STORED),
         ("POST", "/api/study/release", STUDY | {"request": "fuzzed-study", "top": 2}, {}),
     ]  # fmt: skip
 
