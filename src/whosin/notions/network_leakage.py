@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import Unsupported
+from whosin.errors import Unsupported, spell
 from whosin.exact import Array
 from whosin.notions.base import Level, Witness
 from whosin.notions.bayesian_privacy import CLOSED_ETA
@@ -280,7 +280,7 @@ class NetworkSearch:
     def search_row(self, row: int, radius: int | None) -> None:
         """Look at all cases about one row, up to a distance from it."""
         region, cut = self._region(row, radius)
-        if self._fall(region) > MAX_FALL:
+        if self.density_fall(region) > MAX_FALL:
             raise OutOfRoom
         active = {each: self.neighbours[each] & region for each in region}
         used: set[int] = {
@@ -334,10 +334,10 @@ class NetworkSearch:
             raise _refuse_size(self, row)
         most = max(results, key=lambda each: each.value)
         # Changing all rows that depend on each other bounds it too, as group privacy does.
-        upper = min(self._fall(self.component(row)), *(each.upper for each in results))
+        upper = min(self.density_fall(self.component(row)), *(each.upper for each in results))
         self.best = replace(most, upper=max(before.upper, upper, most.value))
 
-    def _fall(self, region: set[int]) -> float:
+    def density_fall(self, region: set[int]) -> float:
         """−ln of the density at the far end of the range of a region's sums."""
         spans = self.query.weights[sorted(region)].max(axis=1).sum(axis=0)
         return float(sum(sum(r) * n for r, n in zip(self.query.rates, spans, strict=True)))
@@ -593,6 +593,14 @@ def _search_within_reach(search: NetworkSearch, row: int) -> None:
 
 def _refuse_size(search: NetworkSearch, row: int) -> Unsupported:
     region = search.component(row)
+    if search.density_fall(region) > MAX_FALL:
+        return Unsupported(
+            f"{len(region)} rows that depend on each other take too long: the likelihoods of "
+            f"{spell(search.sums)} noisy sums over them differ by more than floats hold",
+            field="scale",
+            value=search.sums,
+            hint="use more noise, or fewer releases",
+        )
     width, active = 0, {each: set(search.neighbours[each]) for each in region}
     while active:
         out = min(active, key=lambda n: (len(active[n]), n))
