@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 
 import numpy as np
 import pytest
@@ -330,6 +331,7 @@ def test_a_gate_never_passes_by_accident(run):
 def test_what_the_function_prints_is_not_the_result(tmp_path, monkeypatch, capfd):
     """By Python, and below it: standard output holds one JSON object."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delitem(sys.modules, "attacked_here", raising=False)
     (tmp_path / "attacked_here.py").write_text(MINE, encoding="utf-8")
     assert main(f"audit function attacked_here:talking {WORLDS} --json".split()) == 0
     out, err = capfd.readouterr()

@@ -246,10 +246,10 @@ def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path)
     assert lost.startswith("1 of 7 rows")
     assert days.startswith("days: 1 of 7 rows have no number; 1 of 7 rows (14.3%)")
     # a and b have two rows in a ward, a is in two wards; c is within the bounds.
-    assert [line.split(" for ")[1] for line in bounds] == [
-        "1 of 3 privacy units",
-        "2 of 3 privacy units",
-        "1 of 3 privacy units",
+    assert [line.partition(" leaves out ")[2] for line in bounds] == [
+        "groups of 1 of 3 privacy units (33.3%)",
+        "rows of 2 of 3 privacy units (66.7%)",
+        "groups of 1 of 3 privacy units (33.3%)",
     ]
     # Nothing of it is in the answer or in the ledger.
     kept = run("ledger", "export", tmp_path / "ledger.db", "--json")[1] + json.dumps(answer)

@@ -140,7 +140,7 @@ def test_a_chain_file_with_hundreds_of_scales_is_out_of_reach(count, tmp_path):
     """So many releases have more outputs together than a float can count."""
     path = tmp_path / "chain.json"
     path.write_text(json.dumps(CHAIN | {"scale": [1] * count}), encoding="utf-8")
-    with pytest.raises(WhosinError, match="8 rows that depend .* take too long"), deadline():
+    with pytest.raises(WhosinError, match=r"8 rows that depend .* take too long"), deadline():
         verified(path)
 
 

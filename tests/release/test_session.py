@@ -144,7 +144,8 @@ def test_one_statement_answers_questions_of_one_shape(query, limit, monkeypatch)
     rows = {"who": list("aaabbcd"), "x": [1, 2, 3, 4, 5, None, 9], "ward": list("uuvvwuv")}
     name = "whosin_question" if "whosin_question" in query.by else "other"
     rows[name] = list("pqpqpqp")
-    table = oracle.table(rows, {"x": (0, 5), "ward": ["u", "v"], name: ["p", "q"]})
+    domains = {"x": (0, 5), "ward": ["u", "v"], name: ["p", "q"]}
+    table = oracle.table(rows, domains, engine=release.DuckDB(threads=1))
     conditions = (None, "x > 1", "x > 100", "x > 2 and ward = 'v'", "ward <> 'u' or x is null")
     asked = [replace(query, where=where) for where in conditions * (14 if limit else 1)]
     share = oracle.share()
@@ -168,7 +169,8 @@ def test_questions_of_one_statement_choose_rows_and_groups_each_for_itself() -> 
     """Somebody with a row worth 0 and one worth 1 in each of two wards, of whom one row in one ward
     counts: each choice is right half the time, whatever other questions chose."""
     rows = {"who": list("aaaa"), "x": [0, 1, 0, 1], "ward": list("uuvv")}
-    table = oracle.table(rows, {"x": (0, 1), "ward": ["u", "v"]})
+    domains = {"x": (0, 1), "ward": ["u", "v"]}
+    table = oracle.table(rows, domains, engine=release.DuckDB(threads=1))
     query = Sum(column="x", by="ward", max_groups=1, max_rows_per_group=1)
     scan, cells = query.estimate_cost(table, oracle.share()).expression, query.cells(table)
     scans = share_scans(dict.fromkeys(range(320), scan))

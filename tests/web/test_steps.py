@@ -241,7 +241,7 @@ def keep_half_for_later(page: Page) -> None:
     go_to(page, "release")
     page.locator("#go").click()
     question = page.locator("#ask")
-    expect(question).to_contain_text("“Groups a person counts in” (1) leaves something out")
+    expect(question).to_contain_text("“Groups a person counts in” (1) leaves out groups of")
     expect(question).to_contain_text("what ward may hold is publicly known")
     expect(question).to_contain_text("Nothing stays for later questions")
     page.locator("#ask-other").click()

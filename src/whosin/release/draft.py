@@ -80,6 +80,7 @@ DRAFT_BEGINNING = """\
 {title}
 
 [about]  # who answers for the release; the report prints it, and whosin evidence asks for it
+# population = "…"      # whom the table is about: all patients of two wards
 # controller = "…"
 # contact = "…"
 # period = "…"          # from when the data are

@@ -213,7 +213,13 @@ class Preflight:
     @property
     def stops(self) -> bool:
         """Whether the release should not be paid for as it is."""
-        return bool(self.empty_conditions) or any(each.stops for each in self.columns)
+        return bool(self.causes)
+
+    @property
+    def causes(self) -> list[str]:
+        """The columns and conditions that stop the release."""
+        stopping = [f"column {each.column}" for each in self.columns if each.stops]
+        return [*stopping, *(f"where {text}" for text in self.empty_conditions)]
 
 
 def run_preflight(

@@ -460,8 +460,8 @@ def _read_request(request: object) -> str:
 
 def describe_repeat(request: str) -> str:
     return (
-        f"this was asked before, as request {request}: these are its answers, and nothing more is "
-        "spent"
+        f"this was asked before, as request {request}: these are its answers, from the rows of "
+        "that day, and nothing more is spent; --again asks today's rows, and pays"
     )
 
 

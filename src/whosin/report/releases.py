@@ -337,7 +337,9 @@ def describe_releases(title: str, releases: Sequence[Release]) -> Document:
         for each in releases
         for part in (
             make_section(
-                f"Request {each.request}", note(f"SHA-256 of its answers: {each.digest}"), level=2
+                f"Request {each.request}",
+                note(f"Paid on {each.when[:10]}; SHA-256 of its answers: {each.digest}"),
+                level=2,
             ),
             *(describe_answer(answer, each.request) for answer in each),
             *_describe_independence(each),
@@ -510,8 +512,9 @@ def describe_preflight(found: Preflight) -> list[str]:
         if parts:
             lines.append(f"{each.column}: {'; '.join(parts)}")
     lines += [
-        f"{each.question}: {each.bound} = {each.most} leaves something out for "
-        f"{format_count(each.above)} of {format_count(each.units)} privacy units"
+        f"{each.question}: {each.bound} = {each.most} leaves out "
+        f"{'groups' if each.bound == 'max_groups' else 'rows'} of {format_count(each.above)} of "
+        f"{format_count(each.units)} privacy units ({format_percent(each.above / each.units)})"
         for each in found.bounds
     ]
     lines += [

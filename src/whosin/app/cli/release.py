@@ -427,9 +427,13 @@ def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: boo
             print_warning(line)
         if found.stops:
             raise BudgetRefused(
-                "the release was stopped before anything was spent",
+                "the release was stopped before anything was spent, because of "
+                + " and ".join(found.causes),
                 field="domains",
-                hint="correct the scenario, or add --no-preflight if it is as it should be",
+                hint=(
+                    "correct what is misspelt; a declared value that is only absent this time "
+                    "stays declared: add --no-preflight"
+                ),
             )
     confirm_spending(describe_costs(scenario.plan, estimates), yes=yes, json=json)
 
