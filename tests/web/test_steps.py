@@ -431,6 +431,15 @@ def test_the_same_again_shows_the_stored_answers(
     shoot(page, album, "opened-from-the-ledger")
     with Ledger(hospital.ledger) as ledger:
         assert ledger.budget_state("hospital").debits == 8
+    # With another table in the form, what it says of its people is not said of these.
+    page.get_by_role("link", name="Release", exact=True).click()
+    go_to(page, "data")
+    page.locator("#source").select_option("")
+    go_to(page, "release")
+    page.locator("#about-controller").fill("somebody else")
+    go_to(page, "report")
+    pages = saved(page, "Officer’s two pages", hospital.folder).read_text(encoding="utf-8")
+    assert "said of controller" in pages and "somebody else" not in pages
 
 
 def keep_papers(page: Page, folder: Path) -> None:

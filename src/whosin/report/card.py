@@ -463,7 +463,7 @@ def people_lines(people: PeopleBudget, answers: str = "the answers so far") -> l
     if people.apart:
         lines.append(
             f"That the people of {', '.join(people.apart)} are in none of the others is the "
-            "curator's word; nothing here checks it."
+            "curator's word; only copies of their rows are recognised."
         )
     return lines
 

@@ -41,7 +41,7 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.numbers import format_count, format_plural
+from whosin.report.numbers import format_count, format_epsilon, format_plural
 from whosin.scenario_model import ABOUT_UNSAID, AboutSection
 
 if TYPE_CHECKING:
@@ -391,7 +391,7 @@ def parameter_facts(
     facts |= {
         "neighbouring data": NEIGHBOUR_WORDS[plan.relation],
         "budget": card.budget_words(plan),
-        "composition": "pure ε adds up, with a δ zCDP if that is less; questions may depend on "
+        "composition": "ε adds up, with a δ the ρ of zCDP if that is less; questions may depend on "
         "answers"
         if plan.composes
         else "none: this promise allows one release",
@@ -403,8 +403,18 @@ def parameter_facts(
         "no error that depends on rows; how long a scan takes is not hidden",
     }
     if state is not None:
+        facts["budget"] += _spent_words(state)
         facts["ledger"] = f"{state.dataset}; head {state.head} after {state.entries} entries"
     return facts
+
+
+def _spent_words(state: BudgetState) -> str:
+    """What all answers of a dataset have spent of its budget, where it adds up."""
+    if not state.debits or state.epsilon == inf:
+        return ""
+    spent, left = format_epsilon(state.epsilon), format_epsilon(state.spendable)
+    answers = format_plural(state.debits, "answer")
+    return f"; spent so far ε = {spent}, by {answers}; left ε = {left}"
 
 
 def unit_facts(privacy_unit: str, max_rows: int | None, max_groups: int | None) -> dict[str, str]:
@@ -412,7 +422,8 @@ def unit_facts(privacy_unit: str, max_rows: int | None, max_groups: int | None) 
     rows, groups = format_plural(max_rows or 1, "row"), format_plural(max_groups or 1, "group")
     return {
         "privacy unit": "each row" if privacy_unit == "row" else f"column {privacy_unit}",
-        "contribution bounds": f"at most {rows} in a group, {groups}; answers with others say so",
+        "contribution bounds": f"at most {rows} in a group, {groups}; an answer with others "
+        "says so",
     }
 
 

@@ -138,13 +138,14 @@ const cards = (made, body) => [
 
 export function answers(made, body) {
   const file = plainName(made.title);
-  // Who answers for it may be said after the release.
-  const scenario = () => ({ ...body.scenario, about: aboutKeys() });
+  // Who answers for it may be said after the release, while the form is still about these people.
+  const isOpen = () => $("source").value === body.scenario.table.source;
+  const scenario = () => (isOpen() ? { ...body.scenario, about: aboutKeys() } : body.scenario);
   const whole = () => ({ ...body, scenario: scenario() });
   const files = [
     ["HTML report", "/api/release/report", whole, `${file}.html`],
-    ["Officer’s two pages", "/api/release/report?reader=officer", whole, `${file}-officer.html`, (label) => isSigned(label, false)],
-    ["Evidence pack (ZIP)", "/api/evidence", scenario, `${file}-evidence.zip`, (label) => isSigned(label, true)],
+    ["Officer’s two pages", "/api/release/report?reader=officer", whole, `${file}-officer.html`, (label) => !isOpen() || isSigned(label, false)],
+    ["Evidence pack (ZIP)", "/api/evidence", scenario, `${file}-evidence.zip`, (label) => !isOpen() || isSigned(label, true)],
     ["Scenario (TOML)", "/api/scenario/toml", scenario, `${file}.toml`],
     ["Python script", "/api/scenario/script", whole, `${file}.py`],
   ];
