@@ -9,6 +9,7 @@ import pytest
 
 from web_faults import crashing_study, with_fault
 from web_server import STUDY, problem, program, served, write_study
+from whosin.app.cli.main import main
 from whosin.app.web.access import Settings, add_user
 from whosin.app.web.server import running
 from whosin.calibration import read_plan
@@ -137,6 +138,20 @@ def test_a_release_is_agreed_to_paid_once_and_shown_again(client, clinic):
     problem(client.get("/api/study/answers", params=kept), 422, "study")
     with Ledger(clinic.ledger) as ledger:
         assert ledger.budget_state("toy:genotype").debits == 1
+
+
+def test_randomised_labels_are_listed_and_not_opened(client, clinic):
+    """They are a file of somebody's, and no answers of a study."""
+    line = f"gwas randomise {clinic.folder / 'toy'} --posterior 0.75 --prior 0.5 --yes"
+    kept = ["--save", str(clinic.folder / "labels.txt"), "--ledger", str(clinic.ledger)]
+    assert main([*line.split(), *kept]) == 0
+    with Ledger(clinic.ledger) as ledger:
+        [dataset] = ledger.datasets()
+    [paid] = client.get("/api/ledger/requests", params={"dataset": dataset}).json()["requests"]
+    assert (paid["answered"], paid["study"], paid["opens"]) == (True, False, False)
+    asked = {"dataset": dataset, "request": paid["request"]}
+    problem(client.get("/api/study/answers", params=asked), 404, "request")
+    problem(client.get("/api/ledger/answers", params=asked), 404, "request")
 
 
 def test_whose_people_they_are_has_to_be_said(client, clinic):

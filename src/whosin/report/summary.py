@@ -368,7 +368,7 @@ def _describe_for_officer(
 
 
 def describe_signatures(decided_by: str | None) -> TextSection:
-    """Fields to sign."""
+    """Fields to sign for whoever decided and for the officer."""
     roles = [("decided by", decided_by or ""), ("data protection officer", "")]
     fields = make_table(("role", "name", "date", "signature"), [(*each, "", "") for each in roles])
     return make_section("Signatures", fields, note(LEGAL_NOTICE))

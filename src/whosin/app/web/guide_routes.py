@@ -250,7 +250,7 @@ def list_requests(settings: Settings, visitor: Visitor, dataset: DatasetName) ->
                 cost=_total_cost(debits, budget_state.budget.relation),
                 answered=all(each.request in answers for each in debits),
                 study=_is_study(debits[0]),
-                opens=not _is_study(debits[0]) or opens_on_page(debits[0]),
+                opens="release" not in debits[0].body["what"] or opens_on_page(debits[0]),
             )
             for name, debits in reversed(paid.items())
         ],

@@ -490,6 +490,8 @@ def open_study_answers(
 def opens_on_page(entry: Entry) -> bool:
     """Whether a debit is that of a study as this page releases them."""
     what = entry.body["what"]
+    if what.get("release") != "gwas":  # labels, a beacon, or an answer of a session
+        return False
     plain = what["loci"] is None and not what["named"] and what["families"] == "warn"
     return plain and "trait" not in what and what["relation"] in PAGE_RELATIONS
 
