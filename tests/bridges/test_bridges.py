@@ -301,9 +301,8 @@ def test_explain_from_another_tool(run, refused_at, tmp_path):
 
 def test_the_same_numbers_for_three_audiences():
     from whosin.curves.epsilon_meaning import explain_epsilon
-    from whosin.report.document import Marks
+    from whosin.report.document import Marks, per_thousand
     from whosin.report.explanation import AUDIENCE_NAMES, audience_lines
-    from whosin.report.numbers import per_thousand
 
     meaning = explain_epsilon(Fraction(1), Fraction(1, 10**6))
     after = meaning.posterior(meaning.readings[0], Fraction(1, 10))

@@ -10,8 +10,8 @@ import pytest
 import whosin as wi
 from whosin.release.domains import other_label
 from whosin.release.queries.base import AMOUNT, NAME, POINT
+from whosin.report.document import format_point
 from whosin.report.html import release_report
-from whosin.report.numbers import format_point
 from whosin.report.table_views import column_scales, format_cell, save_answers
 from whosin.report.terminal import print_document
 

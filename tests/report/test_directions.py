@@ -27,8 +27,8 @@ from whosin.ledger.budget import Cost, Spend
 from whosin.release.answer import Answer
 from whosin.report import charts, study_forecasts
 from whosin.report.card import budget_state_card, entry_row, plan_card
+from whosin.report.document import format_short, per_thousand
 from whosin.report.explanation import audience_lines, describe_explanation
-from whosin.report.numbers import format_short, per_thousand
 from whosin.report.terminal import print_document
 
 

@@ -206,7 +206,7 @@ def test_what_is_signed_names_the_digest_of_its_answers(released, tmp_path):
 def test_one_epsilon_is_written_in_one_way(released, capsys):
     """ln 1.5 = 0.4054651… was 0.4054, 0.4055 and 0.405465 in one report."""
     from whosin.report.card import cost_words, describe_budget_states
-    from whosin.report.numbers import format_epsilon
+    from whosin.report.document import format_epsilon
     from whosin.report.releases import describe_costs, describe_estimates
 
     scenario, release = released

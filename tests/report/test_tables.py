@@ -18,9 +18,8 @@ from rich.console import Console
 from whosin.ledger.budget import Cost
 from whosin.release.answer import Answer
 from whosin.report import html, table_views
-from whosin.report.document import Document, TableSet, make_document, make_section
+from whosin.report.document import Document, TableSet, make_document, make_section, margin_decimals
 from whosin.report.html import notebook_html, render_page
-from whosin.report.numbers import margin_decimals
 from whosin.report.table_views import (
     describe_agreement,
     list_table_views,

@@ -25,8 +25,18 @@ from whosin.calibration import Plan
 from whosin.errors import InvalidInput
 from whosin.exact import exp_up, format_percent, format_typed, rational
 from whosin.report.charts import CHART_COLOURS, belief_chart, rows_chart
-from whosin.report.document import Document, Paragraph, Strong, Words, list_facts, make_document
-from whosin.report.numbers import format_at_least, format_count, format_fixed, format_general
+from whosin.report.document import (
+    Document,
+    Paragraph,
+    Strong,
+    Words,
+    format_at_least,
+    format_count,
+    format_fixed,
+    format_general,
+    list_facts,
+    make_document,
+)
 
 SHOWN_RATES = (0.1, 0.01, 0.001)
 Facts = Iterator[tuple[Words, Words]]

@@ -40,17 +40,15 @@ from whosin.report.document import (
     TextSection,
     Theorems,
     Words,
-    make_document,
-    make_section,
-    make_table,
-    note,
-)
-from whosin.report.numbers import (
     format_epsilon,
     format_fixed,
     format_general,
     format_plural,
     format_short,
+    make_document,
+    make_section,
+    make_table,
+    note,
     per_thousand,
     rounding_side,
 )

@@ -14,7 +14,7 @@ from whosin.exact import Array, format_figures
 from whosin.extras import require_extras
 from whosin.plain_files import check_writable, write_file
 from whosin.references import THEOREMS
-from whosin.report.numbers import format_epsilon
+from whosin.report.document import format_epsilon
 
 if TYPE_CHECKING:
     from whosin.calibration.planning import ChainPlan

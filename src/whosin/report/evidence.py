@@ -26,12 +26,12 @@ from whosin.report.document import (
     Paragraph,
     Part,
     Strong,
+    format_general,
     list_facts,
     make_section,
     make_table,
     note,
 )
-from whosin.report.numbers import format_general
 from whosin.report.summary import (
     LEGAL_NOTICE,
     NEIGHBOUR_WORDS,

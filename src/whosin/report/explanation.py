@@ -24,14 +24,12 @@ from whosin.report.document import (
     Marks,
     TextTable,
     Theorems,
-    make_document,
-    make_section,
-    make_table,
-)
-from whosin.report.numbers import (
     format_epsilon,
     format_general,
     format_short,
+    make_document,
+    make_section,
+    make_table,
     per_thousand,
 )
 

@@ -37,12 +37,12 @@ from whosin.report.document import (
     Document,
     TextSection,
     TextTable,
+    format_epsilon,
     make_document,
     make_section,
     make_table,
     note,
 )
-from whosin.report.numbers import format_epsilon
 from whosin.report.study_labels import SECRET_WORDS, relatives_section
 from whosin.report.table_views import format_cell
 

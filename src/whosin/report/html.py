@@ -28,8 +28,14 @@ from whosin.plain_files import check_writable, write_file
 from whosin.references import THEOREMS
 from whosin.release import Answer, Release
 from whosin.report import card, levels, releases, table_views
-from whosin.report.document import Chart, Document, Strong
-from whosin.report.numbers import format_count, format_fixed, format_plural
+from whosin.report.document import (
+    Chart,
+    Document,
+    Strong,
+    format_count,
+    format_fixed,
+    format_plural,
+)
 
 if TYPE_CHECKING:
     from whosin.release.scenario import Scenario

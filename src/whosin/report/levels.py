@@ -17,16 +17,14 @@ from whosin.report.document import (
     TextTable,
     Theorems,
     Words,
-    list_facts,
-    make_document,
-    make_section,
-    make_table,
-)
-from whosin.report.numbers import (
     format_count,
     format_general,
     format_short,
     is_rounded,
+    list_facts,
+    make_document,
+    make_section,
+    make_table,
     rounding_side,
 )
 

@@ -33,12 +33,15 @@ from whosin.report.document import (
     TextSection,
     TextTable,
     Theorems,
+    format_count,
+    format_epsilon,
+    format_general,
+    format_plural,
     make_document,
     make_section,
     make_table,
     note,
 )
-from whosin.report.numbers import format_count, format_epsilon, format_general, format_plural
 from whosin.report.summary import describe_summary, explain_public_size
 from whosin.report.table_views import (
     answer_chart,

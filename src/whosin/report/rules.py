@@ -13,8 +13,14 @@ from whosin.extras import require_extras
 from whosin.families import AtMostKnown, FixedProbability
 from whosin.mechanisms.count_rules import Rule
 from whosin.report.charts import CHART_COLOURS, LEGEND_OPTIONS, colour_scale, rows_chart
-from whosin.report.document import Document, TextTable, Theorems, make_document, make_table
-from whosin.report.numbers import rounding_side
+from whosin.report.document import (
+    Document,
+    TextTable,
+    Theorems,
+    make_document,
+    make_table,
+    rounding_side,
+)
 from whosin.rules import CellFinding, Publication, RulePlan, check_published, failure
 from whosin.rules.published import PRIVATE_NOTE
 from whosin.rules.rule_plans import MAX_ROUNDING_BASE, MAX_RULE_PEOPLE

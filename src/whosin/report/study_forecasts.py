@@ -23,13 +23,13 @@ from whosin.report.charts import CHART_COLOURS, colour_scale, share_axis, size_a
 from whosin.report.document import (
     Document,
     TextSection,
+    format_epsilon,
     make_document,
     make_section,
     make_table,
     note,
 )
 from whosin.report.gwas import RELATION_NAMES, SCORE_NAMES
-from whosin.report.numbers import format_epsilon
 
 FORECAST_CAVEAT = (
     "This knows public facts alone and takes SNPs as independent. Linked SNPs come back as clumps: "

@@ -26,12 +26,12 @@ from whosin.report.card import plan_card
 from whosin.report.document import (
     Document,
     TextSection,
+    format_epsilon,
     make_document,
     make_section,
     make_table,
     note,
 )
-from whosin.report.numbers import format_epsilon
 
 CORRECTED_COLUMNS = (
     *("CHR", "SNP", "BP", "A1", "A2", "F_A", "F_U", "OR", "SE", "L95", "U95", "P"),

@@ -36,12 +36,14 @@ from whosin.report.document import (
     Strong,
     TextSection,
     TextTable,
+    format_count,
+    format_epsilon,
+    format_plural,
     list_facts,
     make_section,
     make_table,
     note,
 )
-from whosin.report.numbers import format_count, format_epsilon, format_plural
 from whosin.scenario_model import ABOUT_UNSAID, AboutSection
 
 if TYPE_CHECKING:

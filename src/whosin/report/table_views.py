@@ -20,8 +20,14 @@ from whosin.release.answer import NOISY_MARK
 from whosin.release.groups import free_column_name
 from whosin.release.queries import QUERIES, Query
 from whosin.release.queries.base import AMOUNT, NAME, POINT
-from whosin.report.document import TextTable, make_table
-from whosin.report.numbers import format_count, format_fixed, format_point, margin_decimals
+from whosin.report.document import (
+    TextTable,
+    format_count,
+    format_fixed,
+    format_point,
+    make_table,
+    margin_decimals,
+)
 
 # The tables of an answer that has several, as people read them. Everything is taken from the answer
 # itself, which was paid for: which columns name a cell, how far noise reaches, which cells are too
@@ -386,7 +392,7 @@ LINE_LETTERS, WIDEST_LETTER, AROUND = 26, 7, 8
 around a label, in points."""
 LINE_HEIGHT = 12
 LABEL_EXPRESSION = "abs(datum.value) < 10000 ? replace(datum.label, ',', '') : datum.label"
-"""Commas from five digits on, as `report.numbers.format_point`."""
+"""Commas from five digits on, as `report.document.format_point`."""
 
 
 def has_chart(answer: Answer) -> bool:

@@ -30,8 +30,9 @@ from whosin.report.document import (
     TextTable,
     Theorems,
     Words,
+    format_count,
+    format_plural,
 )
-from whosin.report.numbers import format_count, format_plural
 
 if TYPE_CHECKING:
     from whosin.curves.curve import TradeOff

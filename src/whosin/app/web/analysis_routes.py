@@ -34,9 +34,8 @@ from whosin.release.budget_allocation import NOISE_KINDS
 from whosin.release.queries.counts import noise_of_count
 from whosin.report import card as report_card
 from whosin.report.charts import NODE_POSITIONS, rates_drawn
-from whosin.report.document import SectionData, section_data
+from whosin.report.document import SectionData, format_short, rounding_side, section_data
 from whosin.report.levels import claim_verdict, level_data
-from whosin.report.numbers import format_short, rounding_side
 from whosin.report.rules import (
     FINDING_HEADS,
     finding_notes,
