@@ -10,9 +10,8 @@ import math
 from dataclasses import dataclass
 from fractions import Fraction
 
-from whosin.errors import invalid_value
+from whosin.errors import check_numbers, check_range, invalid_value
 from whosin.exact import Number
-from whosin.validation import check_numbers, check_range
 
 NEIGHBOUR_RELATIONS = ("add-remove", "replace")
 """Which worlds a likelihood ratio compares: with and without someone, or one for another."""

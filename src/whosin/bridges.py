@@ -13,11 +13,19 @@ from typing import Any
 from whosin.calibration.accounting import LossDistribution
 from whosin.curves import LossCurve, TradeOff
 from whosin.curves.curve import below_lines
-from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, invalid_value, spell
+from whosin.errors import (
+    InvalidInput,
+    UnknownName,
+    Unsupported,
+    WhosinError,
+    check_kind,
+    invalid_value,
+    read_whole,
+    spell,
+)
 from whosin.exact import exact_fraction, exp_up, rational, read_ranged, round_up
 from whosin.ledger import Debit, Ledger
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend, epsilon_from_zcdp
-from whosin.validation import check_kind, read_whole
 
 __all__ = ["SUPPORTED_TOOLS", "Guarantee", "debit_guarantee", "read", "read_curve"]
 
@@ -258,7 +266,7 @@ def read_accountant(event: Any) -> Any:
     """An accountant of dp-accounting that has composed an event."""
     from importlib import import_module
 
-    from whosin.extras import require_extras
+    from whosin.errors import require_extras
 
     require_extras("accounting")
     for module, kind in (("pld", "PLDAccountant"), ("rdp", "RdpAccountant")):

@@ -20,9 +20,9 @@ from whosin.errors import (
     TookTooLong,
     UnknownName,
     invalid_value,
+    require_extras,
     spell,
 )
-from whosin.extras import require_extras
 
 # Text files that people hand over: read once, bounded, and refused in one sentence.
 #

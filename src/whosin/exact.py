@@ -22,8 +22,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from whosin.errors import invalid_value, spell
-from whosin.validation import RANGE_CHECKS, read_real, shorten_value
+from whosin.errors import RANGE_CHECKS, invalid_value, read_real, shorten_value, spell
 
 Array: TypeAlias = npt.NDArray[Any]
 Number: TypeAlias = int | float | Fraction
@@ -130,7 +129,7 @@ def probability(value: object, field: str) -> Fraction:
 
 
 def read_ranged(value: object, field: str, accepted: str) -> Fraction:
-    """Read a number exactly, in the range that the words say (`validation.RANGE_CHECKS`)."""
+    """Read a number exactly, in the range that the words say (`errors.RANGE_CHECKS`)."""
     number = rational(value, field)
     if not RANGE_CHECKS[accepted](number):
         meant = number / 100

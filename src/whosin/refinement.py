@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import Unsupported, invalid_value, spell
+from whosin.errors import Unsupported, invalid_value, require_extras, spell
 from whosin.exact import Array, flint_rational, rational
-from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
 from whosin.mechanisms import Channel, read_channel
 from whosin.notions.gains import GainMatrix

@@ -30,9 +30,9 @@ from whosin.errors import (
     WhosinError,
     at,
     invalid_value,
+    shorten_value,
     spell,
 )
-from whosin.validation import shorten_value
 
 MAX_REQUEST_LETTERS = 200
 MAX_REQUEST_WHOLE = 10**9

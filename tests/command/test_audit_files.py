@@ -240,10 +240,10 @@ def test_rows_of_a_training_are_read_however_they_are_written(run, tmp_path, mar
 
 
 def test_rows_from_a_file_without_pandas_name_the_extra(run, tmp_path, monkeypatch):
-    from whosin import extras
+    from whosin import errors
 
-    real = extras.find_spec
-    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "pandas" else real(name))
+    real = errors.find_spec
+    monkeypatch.setattr(errors, "find_spec", lambda name: None if name == "pandas" else real(name))
     (tmp_path / "train.py").write_text(FIT, encoding="utf-8")
     (tmp_path / "rows.csv").write_text("a,label\n1,2\n", encoding="utf-8")
     code, out, err = run("training train.py:fit --rows rows.csv --label label")

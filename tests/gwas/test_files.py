@@ -244,7 +244,7 @@ def test_wrong_companions_of_a_pgen_are_refused(both, monkeypatch):
     (both / "two.pgen").write_bytes(b"BGEN" * 9)
     with refused("two.pgen"):
         gwas.read_study(both / "two")
-    monkeypatch.setattr("whosin.extras.find_spec", lambda name: None)
+    monkeypatch.setattr("whosin.errors.find_spec", lambda name: None)
     with pytest.raises(MissingExtra):
         gwas.read_study(both / "two")
 

@@ -17,7 +17,7 @@ from packaging.utils import canonicalize_name
 import whosin
 from environments import environment, python
 from whosin.app.cli.main import make_app
-from whosin.extras import EXTRA_PACKAGES, is_installed
+from whosin.errors import EXTRA_PACKAGES, is_installed
 
 ROOT = Path(whosin.__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]

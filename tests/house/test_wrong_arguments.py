@@ -15,8 +15,7 @@ import pytest
 
 import whosin as wi
 from whosin import calibration, distortion, families, mechanisms, noise, notions, priors, theorems
-from whosin.errors import WhosinError
-from whosin.validation import check_numbers
+from whosin.errors import WhosinError, check_numbers
 
 ROOMS = (
     *("spaces", "priors", "families", "mechanisms", "notions", "theorems", "calibration"),

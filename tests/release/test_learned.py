@@ -472,7 +472,7 @@ def test_a_budget_too_small_to_measure_with_is_refused(choose, keys) -> None:
 
 def test_without_its_extra_nothing_is_spent(tmp_path, monkeypatch) -> None:
     monkeypatch.setattr(
-        "whosin.extras.find_spec", lambda name: None if name == "mbi" else find_spec(name)
+        "whosin.errors.find_spec", lambda name: None if name == "mbi" else find_spec(name)
     )
     data = oracle.table(people(3), DOMAINS)
     with wi.Ledger(tmp_path / "ledger.db", who="tests") as ledger:

@@ -177,9 +177,9 @@ def test_wrong_files_and_sheets_are_refused(folder):
 
 
 def test_without_the_reader_one_sentence_says_what_to_install(folder, monkeypatch):
-    from whosin import extras
+    from whosin import errors
 
-    monkeypatch.setitem(extras.EXTRA_PACKAGES, "spreadsheets", ("x needs", ("no_such_module",)))
+    monkeypatch.setitem(errors.EXTRA_PACKAGES, "spreadsheets", ("x needs", ("no_such_module",)))
     for read in (rows_of, read_csv):
         with pytest.raises(MissingExtra, match="spreadsheets"):
             read(folder / "visits.xlsx")

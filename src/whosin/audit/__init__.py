@@ -34,7 +34,7 @@ from whosin.audit.single_run import OneRun, one_run
 from whosin.audit.synthetic_data import SyntheticAudit, synthetic, synthetic_score
 from whosin.audit.tradeoff_claims import ApproximateCurve, CurveRun, GaussianCurve, curve_run
 from whosin.audit.training_runs import TrainingAudit, training
-from whosin.extras import require_extras
+from whosin.errors import require_extras
 
 require_extras("audit")
 

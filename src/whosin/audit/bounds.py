@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from whosin import beliefs
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, read_whole
 from whosin.exact import Array, exact_fraction, exp_up, probability, rational, read_ranged, round_up
-from whosin.validation import read_whole
 
 if TYPE_CHECKING:
     from whosin.audit.event_search import Event, EventChoice

@@ -12,9 +12,15 @@ import numpy as np
 from whosin.audit.bounds import binomial_tail, read_confidence
 from whosin.audit.model_scores import read_numbers
 from whosin.audit.tradeoff_claims import CurveRun, GaussianCurve, curve_run
-from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value, spell
+from whosin.errors import (
+    InvalidInput,
+    MechanismFailed,
+    WhosinError,
+    invalid_value,
+    read_whole,
+    spell,
+)
 from whosin.exact import Array, format_figures, read_ranged
-from whosin.validation import read_whole
 
 # What a check of one part of a step says, and how a step is called. A finding has a p-value: if the
 # claims are true, it is that unlikely, at most, that the check finds as much. Special functions are

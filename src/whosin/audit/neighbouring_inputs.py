@@ -52,9 +52,8 @@ from whosin.audit.sampling import (
 )
 from whosin.audit.snapshots import MAX_PARTS, Raised, Token
 from whosin.audit.synthetic_data import TableColumns, read_parts
-from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
+from whosin.errors import InvalidInput, UnknownName, invalid_value, read_whole, shorten_value, spell
 from whosin.exact import rational
-from whosin.validation import read_whole, shorten_value
 
 # Two neighbouring inputs: how well can one tell from its output which of two inputs a mechanism
 # had? The event is chosen on one set of samples and counted on fresh ones, by an exact test

@@ -27,9 +27,8 @@ from whosin.audit.model_scores import (
     TrainingRows,
     compare_scores,
 )
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import InvalidInput, UnknownName, read_whole
 from whosin.exact import Array
-from whosin.validation import read_whole
 
 # Tables by their columns, and rows as numbers, so that the distance of two rows is their mean
 # difference by column. Columns are matched by their names wherever both tables have names, and by

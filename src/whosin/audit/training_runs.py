@@ -28,10 +28,17 @@ from whosin.audit.model_scores import (
     read_answer,
 )
 from whosin.audit.single_run import IN, MIN_CANARIES, OneRun, bound_run, check_rate
-from whosin.errors import InvalidInput, MechanismFailed, WhosinError, invalid_value, spell
+from whosin.errors import (
+    InvalidInput,
+    MechanismFailed,
+    WhosinError,
+    invalid_value,
+    read_path,
+    read_whole,
+    spell,
+)
 from whosin.exact import Array
 from whosin.plain_files import check_plain, replace_file
-from whosin.validation import read_path, read_whole
 
 
 def draw_inclusion(count: int, rng: np.random.Generator | None) -> Array:

@@ -24,11 +24,18 @@ from whosin.calibration.failure import (
     smallest_multiplier,
 )
 from whosin.calibration.rate_targets import RateTarget
-from whosin.errors import InvalidInput, UnknownName, Unsupported, WhosinError, invalid_value
+from whosin.errors import (
+    InvalidInput,
+    UnknownName,
+    Unsupported,
+    WhosinError,
+    check_kind,
+    invalid_value,
+    read_whole,
+    require_extras,
+)
 from whosin.exact import Array, exact_fraction, read_ranged, round_down, round_up
-from whosin.extras import require_extras
 from whosin.families import Family
-from whosin.validation import check_kind, read_whole
 
 # A distribution of privacy losses on a grid, and what it bounds.
 #

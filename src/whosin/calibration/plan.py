@@ -12,13 +12,22 @@ from typing import Any
 from whosin.calibration.base import Target
 from whosin.calibration.targets import TARGET_KINDS
 from whosin.documents import check_keys, read_json
-from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value, shorten, spell
+from whosin.errors import (
+    InvalidInput,
+    UnknownName,
+    Unsupported,
+    invalid_value,
+    read_path,
+    read_whole,
+    shorten,
+    shorten_value,
+    spell,
+)
 from whosin.exact import rational
 from whosin.families import FAMILY_KINDS, Family
 from whosin.noise.distributions import GaussianNoise, LaplaceNoise, make_noise
 from whosin.notebook_display import Displayed
 from whosin.plain_files import write_file
-from whosin.validation import read_path, read_whole, shorten_value
 
 # How far one person can move an answer, and what that costs in accuracy.
 

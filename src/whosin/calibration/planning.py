@@ -26,7 +26,19 @@ from whosin.calibration.failure import (
 from whosin.calibration.plan import Fallback, Plan, PlannedNoise, PlannedQuery
 from whosin.calibration.rate_targets import RateTarget
 from whosin.calibration.targets import HIPAA_TARGET, TARGET_KINDS, Epsilon
-from whosin.errors import InvalidInput, Mistakes, UnknownName, WhosinError, at, invalid_value, spell
+from whosin.errors import (
+    InvalidInput,
+    Mistakes,
+    UnknownName,
+    WhosinError,
+    at,
+    check_kind,
+    check_range,
+    invalid_value,
+    read_whole,
+    shorten_value,
+    spell,
+)
 from whosin.exact import (
     Number,
     exact_fraction,
@@ -44,7 +56,6 @@ from whosin.families import FAMILY_KINDS, Adversary, AtMostKnown, Family, Indepe
 from whosin.noise.distributions import GaussianNoise, LaplaceNoise
 from whosin.scenario_model import AdversarySection, TargetSection, Written, locate_errors
 from whosin.spaces import Records
-from whosin.validation import check_kind, check_range, read_whole, shorten_value
 
 if TYPE_CHECKING:
     from whosin.notions.base import Level

@@ -12,7 +12,15 @@ from typing import ClassVar
 from whosin import beliefs
 from whosin.calibration.base import NumberTarget, Target, exact_ratio
 from whosin.calibration.rate_targets import Advantage, BayesRisk, Detection
-from whosin.errors import ImpossibleTarget, InvalidInput, invalid_value, spell
+from whosin.errors import (
+    MAX_POPULATION,
+    ImpossibleTarget,
+    InvalidInput,
+    invalid_value,
+    read_whole,
+    shorten_value,
+    spell,
+)
 from whosin.exact import (
     Number,
     ball,
@@ -27,7 +35,6 @@ from whosin.exact import (
 )
 from whosin.families import Adversary, Family, OneOf
 from whosin.families.base import WHOLE_RANGE
-from whosin.validation import MAX_POPULATION, read_whole, shorten_value
 
 # A target whose largest posterior depends on the prior: an acceptable q(p) for each prior p.
 #

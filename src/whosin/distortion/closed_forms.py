@@ -13,11 +13,20 @@ import numpy as np
 
 from whosin.distortion.row_mechanisms import BestAtLevel, ByType, Matrix, PerRow, identity_mechanism
 from whosin.distortion.symmetry import MAX_UNSTRUCTURED_WORLDS, Structure, check_size
-from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, invalid_value, spell
+from whosin.errors import (
+    ImpossibleTarget,
+    InvalidInput,
+    UnknownName,
+    check_kind,
+    check_range,
+    invalid_value,
+    read_real,
+    read_whole,
+    spell,
+)
 from whosin.exact import Array, exp_down, exp_up, flint_rational, log_up, rational
 from whosin.mechanisms import Mechanism
 from whosin.spaces import Records
-from whosin.validation import check_kind, check_range, read_real, read_whole
 
 # What showing another value costs, and the answer that ignores the data.
 

@@ -13,13 +13,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from whosin.distortion.symmetry import Types
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, read_list
 from whosin.exact import Array, flint_array, probability
 from whosin.mechanisms import Channel, Mechanism
 from whosin.priors import Independent, Prior
 from whosin.spaces import Records, Space
 from whosin.spaces.arrays import require_memory
-from whosin.validation import read_list
 
 # Exact draws: from rational probabilities, with no rounding of a threshold.
 #

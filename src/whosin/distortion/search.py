@@ -39,14 +39,22 @@ from whosin.distortion.symmetry import (
     need_worlds,
     one_row,
 )
-from whosin.errors import ImpossibleTarget, UnknownName, Unsupported, invalid_value, spell
+from whosin.errors import (
+    ImpossibleTarget,
+    UnknownName,
+    Unsupported,
+    invalid_value,
+    read_list,
+    read_whole,
+    require_exactly_one,
+    require_extras,
+    spell,
+)
 from whosin.exact import Array, rational, round_down, round_up
-from whosin.extras import require_extras
 from whosin.mechanisms import Mechanism
 from whosin.priors import Prior, PriorSet
 from whosin.priors.sets import Mixtures, Row
 from whosin.spaces import Records, Space
-from whosin.validation import read_list, read_whole, require_exactly_one
 
 # A set of priors, a cost with more answers than values, or one of whole tables: one program.
 

@@ -12,14 +12,13 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
+from whosin.errors import InvalidInput, Unsupported, check_kind, invalid_value, spell
 from whosin.exact import Array, chosen_percent, flint_rational, number_range, rational, read_ranged
 from whosin.priors import FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.arrays import Underflow, check_underflow
 from whosin.spaces.quotients import Lattice, two_binomials
 from whosin.spaces.statistics import Contributions
 from whosin.spaces.worlds import Subsets
-from whosin.validation import check_kind
 
 
 # Everyone but one person: some are known, and the others are at one of two beliefs.

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import Unsupported, invalid_value, read_list, shorten_value
 from whosin.exact import ONE_HALF, Array, flint_rational, rational
 from whosin.families.base import (
     WHOLE_RANGE,
@@ -37,7 +37,6 @@ from whosin.spaces.arrays import (
 from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice, spread_on_grid
 from whosin.spaces.statistics import Contributions
 from whosin.spaces.worlds import Subsets
-from whosin.validation import read_list, shorten_value
 
 
 @dataclass(frozen=True, init=False)

@@ -13,7 +13,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.errors import InvalidInput, invalid_value, spell
+from whosin.errors import (
+    MAX_POPULATION,
+    InvalidInput,
+    invalid_value,
+    read_whole,
+    shorten_value,
+    spell,
+    spelled_whole,
+)
 from whosin.exact import ONE_HALF, Array, flint_rational, rational
 from whosin.families.base import (
     WHOLE_RANGE,
@@ -36,7 +44,6 @@ from whosin.spaces.arrays import BLOCK_ELEMENTS, exceeds_best, first_at_least, l
 from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice, spread_on_grid
 from whosin.spaces.statistics import Contributions
 from whosin.spaces.worlds import Subsets
-from whosin.validation import MAX_POPULATION, read_whole, shorten_value, spelled_whole
 
 MAX_INSERTED_CANDIDATES = 24
 """Up to this many candidates insertion is faster than partial sorting."""

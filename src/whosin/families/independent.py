@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.errors import Unsupported
+from whosin.errors import MAX_POPULATION, Unsupported, read_whole, spelled_whole
 from whosin.exact import Array
 from whosin.families.base import (
     WHOLE_RANGE,
@@ -48,7 +48,6 @@ from whosin.spaces.quotients import (
 )
 from whosin.spaces.statistics import Contributions
 from whosin.spaces.worlds import Subsets
-from whosin.validation import MAX_POPULATION, read_whole, spelled_whole
 
 
 @dataclass(frozen=True)

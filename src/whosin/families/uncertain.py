@@ -13,7 +13,16 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
+from whosin.errors import (
+    MAX_POPULATION,
+    InvalidInput,
+    Unsupported,
+    invalid_value,
+    read_whole,
+    shorten_value,
+    spell,
+    spelled_whole,
+)
 from whosin.exact import (
     ONE_HALF,
     Array,
@@ -60,7 +69,6 @@ from whosin.spaces.quotients import (
 )
 from whosin.spaces.statistics import Contributions
 from whosin.spaces.worlds import Subsets
-from whosin.validation import MAX_POPULATION, read_whole, shorten_value, spelled_whole
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ Names are imported when they are first used, so that counting a file starts at o
 
 from lazy_loader import attach_stub
 
-from whosin.extras import require_extras
+from whosin.errors import require_extras
 
 require_extras("gwas")
 

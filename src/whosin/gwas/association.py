@@ -28,7 +28,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import UnknownName, invalid_value, read_whole
 from whosin.exact import Array, Rational
 from whosin.gwas.people import (
     MIN_GROUP_SIZE,
@@ -37,7 +37,6 @@ from whosin.gwas.people import (
     read_counts,
 )
 from whosin.noise import CubeNoise
-from whosin.validation import read_whole
 
 
 def allelic_chi2(counts: object) -> Array:

@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 from scipy.special import betaincinv
 
-from whosin.errors import InvalidInput, spell
+from whosin.errors import InvalidInput, read_path, read_whole, spell
 from whosin.exact import Array, exact_fraction, read_ranged
 from whosin.gwas.association import sensitivity
 from whosin.gwas.bed import MISSING_GENOTYPE, Groups, count_rows, open_bed, sibling_path
@@ -43,7 +43,6 @@ from whosin.gwas.people import (
 from whosin.gwas.results import ResultsTable, check_same_snps, match_snps
 from whosin.gwas.study import COUNT_TABLE_SUFFIXES, VARIANT_SUFFIXES, GenotypeView, open_view
 from whosin.noise import LaplaceNoise
-from whosin.validation import read_path, read_whole
 
 ATTACK_STATISTICS = ("homer", "likelihood-ratio")
 REGRESSION_STATISTIC = "regression"

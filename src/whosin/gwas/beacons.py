@@ -28,14 +28,20 @@ from typing import Any
 
 from whosin.calibration import Plan
 from whosin.documents import MAX_STUDY_BYTES, read_words
-from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value
+from whosin.errors import (
+    BudgetRefused,
+    InvalidInput,
+    UnknownName,
+    invalid_value,
+    read_path,
+    read_whole,
+)
 from whosin.exact import ball, ball_up, certificate_precision, log_up, rational, read_ranged
 from whosin.gwas.people import check_instance
 from whosin.gwas.release import study_registration
 from whosin.gwas.study import Study
 from whosin.ledger import Cost, Ledger, Spend
 from whosin.ledger.registration import Registration
-from whosin.validation import read_path, read_whole
 
 BEACON_ACCOUNT = "beacon"
 BEACON_RELATIONS = ("replace", "add-remove")

@@ -24,9 +24,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, read_path
 from whosin.plain_files import create_file
-from whosin.validation import read_path
 
 if TYPE_CHECKING:
     from whosin.exact import Array

@@ -27,7 +27,7 @@ from itertools import accumulate
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, invalid_value, read_whole
 from whosin.exact import Array, read_ranged
 from whosin.gwas.association import check_relation
 from whosin.gwas.people import check_instance, check_sequence
@@ -46,7 +46,6 @@ from whosin.gwas.scores import (
     score_sensitivity,
     selection_scores,
 )
-from whosin.validation import read_whole
 
 NUMBER_KINDS = ("counts", "chi2", "nothing")
 ONE_LABEL = "label"

@@ -35,7 +35,7 @@ from whosin import noise
 from whosin.calibration import Plan, calibrate
 from whosin.calibration.base import Target
 from whosin.documents import MAX_STUDY_BYTES, check_keys, read_json, read_words
-from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value, spell
+from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value, read_path, spell
 from whosin.exact import Array, exp_down, log_down, number_range, rational
 from whosin.families import Family, FixedSize, Independent
 from whosin.gwas.bed import Groups
@@ -46,7 +46,6 @@ from whosin.gwas.study import Study, people_file, read_study
 from whosin.ledger import Cost, Ledger, Spend, encoding
 from whosin.ledger.registration import PEOPLE_KIND, Registration
 from whosin.plain_files import create_file, write_file
-from whosin.validation import read_path
 
 LABEL_METHODS = ("symmetric", "one-sided")
 LABEL_CODINGS = {"1/2": ("1", "2"), "0/1": ("0", "1")}

@@ -37,7 +37,7 @@ from pathlib import Path
 import numpy as np
 
 from whosin.documents import MAX_STUDY_BYTES, read_words
-from whosin.errors import InvalidInput, spell
+from whosin.errors import InvalidInput, read_path, spell
 from whosin.exact import Array
 from whosin.gwas.bed import MISSING_GENOTYPE, Bed, Groups, sibling_path
 from whosin.gwas.people import (
@@ -58,7 +58,6 @@ from whosin.gwas.study import (
     is_pgen,
     open_genotypes,
 )
-from whosin.validation import read_path
 
 RESIDUAL_UNITS = 1 << 12
 """The grid of residuals, in units a copy."""

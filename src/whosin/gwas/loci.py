@@ -17,10 +17,9 @@ from pathlib import Path
 import numpy as np
 
 from whosin.documents import MAX_STUDY_BYTES, read_words
-from whosin.errors import InvalidInput, invalid_value, spell
+from whosin.errors import InvalidInput, invalid_value, read_path, spell
 from whosin.exact import Array, rational
 from whosin.gwas.people import Snps
-from whosin.validation import read_path
 
 MAX_WINDOW_KB = 1_000_000
 

@@ -27,11 +27,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from whosin.documents import MAX_STUDY_BYTES, read_text, read_words
-from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
+from whosin.errors import InvalidInput, UnknownName, invalid_value, read_path, read_whole, spell
 from whosin.exact import Array, rational, read_ranged
 from whosin.gwas.bed import Groups
 from whosin.gwas.relatives import find_families
-from whosin.validation import read_path, read_whole
 
 MAX_COUNT = 1 << 28
 """Groups beyond some hundred million people would not fit the arithmetic."""

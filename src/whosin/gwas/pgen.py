@@ -27,9 +27,8 @@ import numpy as np
 
 from whosin import binary_readers, isolation
 from whosin.documents import MAX_STUDY_BYTES, read_text
-from whosin.errors import Crashed, InvalidInput, OutOfMemory
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, require_extras
 from whosin.exact import Array
-from whosin.extras import require_extras
 from whosin.gwas.bed import MISSING_GENOTYPE, Groups, count_rows, sibling_path
 from whosin.gwas.people import Progress, Snps, count_lines
 from whosin.isolation import TaskLimits

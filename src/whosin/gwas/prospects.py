@@ -18,11 +18,10 @@ from pathlib import Path
 import numpy as np
 
 from whosin.documents import MAX_STUDY_BYTES, read_text
-from whosin.errors import InvalidInput, invalid_value, spell
+from whosin.errors import InvalidInput, invalid_value, read_whole, spell
 from whosin.exact import Array, number_range, rational, read_ranged
 from whosin.gwas.association import chi2_of_copies
 from whosin.gwas.people import check_instance, check_sizes
-from whosin.validation import read_whole
 
 FREQUENCY_NODES = 32
 MAX_COPY_NODES = 160

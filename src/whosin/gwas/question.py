@@ -18,7 +18,7 @@ import numpy as np
 
 from whosin import noise
 from whosin.calibration import Plan
-from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
+from whosin.errors import InvalidInput, UnknownName, invalid_value, read_whole, spell
 from whosin.exact import rational, read_ranged
 from whosin.gwas.association import LINEAR_RELATIONS, check_relation, imputed_sensitivity
 from whosin.gwas.forecast import StudySettings, settle
@@ -47,7 +47,6 @@ from whosin.gwas.traits import (
 )
 from whosin.ledger import Cost, Spend, encoding
 from whosin.noise.additive import MAX_CUBE_DIMENSIONS
-from whosin.validation import read_whole
 
 NUMBER_KINDS = ("counts", "chi2", "effects", "nothing")
 CHI2_STEP = Fraction(1, 100)

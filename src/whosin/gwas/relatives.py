@@ -30,9 +30,8 @@ from pathlib import Path
 import numpy as np
 
 from whosin.documents import MAX_STUDY_BYTES, read_words
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, read_path
 from whosin.exact import Array
-from whosin.validation import read_path
 
 FAMILY_POLICIES = ("warn", "protect", "first")
 MAX_MEIOSES = 14

@@ -26,12 +26,11 @@ from pathlib import Path
 import numpy as np
 
 from whosin.documents import MAX_STUDY_BYTES, read_text
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, read_path
 from whosin.exact import Array
 from whosin.gwas.association import NORMAL_95
 from whosin.gwas.labels import LabelDraw, Purity
 from whosin.gwas.people import Snps, check_instance
-from whosin.validation import read_path
 
 
 @dataclass(frozen=True)

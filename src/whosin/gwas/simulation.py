@@ -23,7 +23,7 @@ import numpy as np
 
 from whosin import families
 from whosin.calibration import Gamma, calibrate
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, read_whole
 from whosin.exact import Array, rational
 from whosin.gwas.association import STUDY_RELATIONS, allelic_chi2
 from whosin.gwas.bed import sibling_path, study_prefix, write_bed
@@ -44,7 +44,6 @@ from whosin.gwas.scores import (
 )
 from whosin.gwas.study import Study
 from whosin.plain_files import create_file
-from whosin.validation import read_whole
 
 BLOCK_GENOTYPES = 1 << 24
 CHROMOSOME_COUNT = 22

@@ -35,9 +35,16 @@ import numpy as np
 
 from whosin import binary_readers, isolation
 from whosin.documents import MAX_STUDY_BYTES, read_text
-from whosin.errors import Crashed, InvalidInput, OutOfMemory, invalid_value
+from whosin.errors import (
+    Crashed,
+    InvalidInput,
+    OutOfMemory,
+    invalid_value,
+    read_path,
+    read_whole,
+    require_extras,
+)
 from whosin.exact import Array
-from whosin.extras import require_extras
 from whosin.gwas.bed import Bed, Groups, count_rows, open_bed, refuse_other_formats, sibling_path
 from whosin.gwas.people import (
     HAPLOID_CHROMOSOMES,
@@ -62,7 +69,6 @@ from whosin.gwas.pgen import Pgen, open_pgen, pgen_siblings
 from whosin.gwas.relatives import Families, read_kinship
 from whosin.isolation import TaskLimits
 from whosin.plain_files import create_file
-from whosin.validation import read_path, read_whole
 
 SHARD_BYTES = 32 << 20
 ONE_PROCESS = 2 << 30

@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, invalid_value, spell
+from whosin.errors import InvalidInput, invalid_value, read_path, spell
 from whosin.exact import Array, number_range, rational
 from whosin.gwas.association import NORMAL_95, two_sided
 from whosin.gwas.linear import (
@@ -55,7 +55,6 @@ from whosin.gwas.study import (
 )
 from whosin.noise import CubeNoise
 from whosin.noise.additive import MAX_CUBE_DIMENSIONS
-from whosin.validation import read_path
 
 TRAIT_UNITS = 1 << 12
 """K: the grid of values, in units over the range."""

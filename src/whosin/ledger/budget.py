@@ -17,7 +17,7 @@ from typing import Any
 from whosin import beliefs
 from whosin.beliefs import NEIGHBOUR_RELATIONS as NEIGHBOUR_RELATIONS
 from whosin.calibration import Plan
-from whosin.errors import InvalidInput, UnknownName, invalid_value
+from whosin.errors import InvalidInput, UnknownName, check_kind, invalid_value
 from whosin.exact import (
     ball,
     ball_end,
@@ -32,7 +32,6 @@ from whosin.ledger import encoding
 from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS
 from whosin.ledger.registration import RegisteredTable, Registration, read_registration
 from whosin.notebook_display import Displayed
-from whosin.validation import check_kind
 
 COUNTED_NOTION = "counted"
 """The key of a question that says what of the table's rows counts."""

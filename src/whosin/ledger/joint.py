@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from whosin.documents import check_keys
-from whosin.errors import BudgetRefused, InvalidInput
+from whosin.errors import BudgetRefused, InvalidInput, check_kind
 from whosin.exact import rational
 from whosin.ledger import encoding
 from whosin.ledger.budget import Cost, Spend
 from whosin.ledger.entries import Debit, Entry
 from whosin.ledger.ledger import Ledger
-from whosin.validation import check_kind
 
 # Levels of Bayesian differential privacy do not add, and may grow faster than their sum. So a
 # debit keeps its question, and before the next one the whole list is measured as one mechanism.

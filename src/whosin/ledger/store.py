@@ -32,8 +32,8 @@ from whosin.errors import (
     StoreFailed,
     WhosinError,
     invalid_value,
+    require_extras,
 )
-from whosin.extras import require_extras
 from whosin.ledger import entries, transaction
 from whosin.ledger.entries import (
     ABOUT_TABLE,

@@ -10,9 +10,8 @@ from math import prod
 
 import numpy as np
 
-from whosin.errors import InvalidInput, spell
+from whosin.errors import InvalidInput, read_whole, spell
 from whosin.exact import Array
-from whosin.validation import read_whole
 
 # Sums over cells of one attribute: ranges, cumulative counts, the upper level of a hierarchy.
 #

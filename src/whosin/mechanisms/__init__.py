@@ -4,7 +4,7 @@
 there. Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
 """
 
-from whosin.errors import UnknownName, at
+from whosin.errors import UnknownName, at, check_kind
 from whosin.mechanisms.additive_noise import Gaussian, Geometric, Laplace
 from whosin.mechanisms.base import Mechanism, read_channel
 from whosin.mechanisms.channel import Channel
@@ -18,7 +18,6 @@ from whosin.mechanisms.finite import (
     RandomizedResponse,
 )
 from whosin.scenario_model import MechanismParameters, Written, describe_object, match_fields
-from whosin.validation import check_kind
 
 __all__ = ["MECHANISM_KINDS", "CellKey", "Channel", "Composed", "Exact", "ExceptFirst"]
 __all__ += ["Exponential", "FromTable", "Gaussian", "Geometric", "KMax", "KMaxAsPublished"]

@@ -11,7 +11,14 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from whosin.errors import InvalidInput, NoPureLevel, Unsupported, invalid_value, spell
+from whosin.errors import (
+    InvalidInput,
+    NoPureLevel,
+    Unsupported,
+    invalid_value,
+    require_exactly_one,
+    spell,
+)
 from whosin.exact import (
     Array,
     ball_exp,
@@ -39,7 +46,6 @@ from whosin.spaces import (
 )
 from whosin.spaces.arrays import require_table, widest_exp
 from whosin.spaces.statistics import Centre, Contributions, centre_distances, centre_grid
-from whosin.validation import require_exactly_one
 
 # Additive noise whose density falls by e^−distance/scale: what Laplace and geometric share.
 #

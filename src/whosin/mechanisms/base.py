@@ -5,9 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, shorten_value
 from whosin.spaces import Records, Space, Subsets
-from whosin.validation import shorten_value
 
 if TYPE_CHECKING:
     from whosin.mechanisms.channel import Channel

@@ -12,7 +12,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from whosin.documents import MAX_SPELLED_ENTRIES, Spelled, check_keys, read_json
-from whosin.errors import InvalidInput, Unsupported, invalid_value, shorten, spell_excess
+from whosin.errors import (
+    InvalidInput,
+    Unsupported,
+    check_count,
+    invalid_value,
+    read_list,
+    read_path,
+    shorten,
+    shorten_value,
+    spell_excess,
+    wrong_sum,
+)
 from whosin.exact import Array, flint_array, is_exact, rational
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.count_table import CountTable
@@ -25,13 +36,6 @@ from whosin.spaces.arrays import (
     require_table,
     smallest_float,
     widen_floats,
-)
-from whosin.validation import (
-    check_count,
-    read_list,
-    read_path,
-    shorten_value,
-    wrong_sum,
 )
 
 if TYPE_CHECKING:

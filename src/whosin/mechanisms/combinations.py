@@ -11,7 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported, invalid_value
+from whosin.errors import (
+    InvalidInput,
+    Unsupported,
+    check_count,
+    invalid_value,
+    read_list,
+    wrong_sum,
+)
 from whosin.exact import (
     Array,
     ball_sum,
@@ -31,7 +38,6 @@ from whosin.spaces import CountLattice, Space, Subsets
 from whosin.spaces.arrays import MIN_LIKELIHOOD, is_narrow, require_table, widen_floats
 from whosin.spaces.quotients import sample_entities
 from whosin.spaces.worlds import need_subsets
-from whosin.validation import check_count, read_list, wrong_sum
 
 
 @dataclass(frozen=True)

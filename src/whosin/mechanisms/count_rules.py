@@ -11,21 +11,25 @@ from pathlib import Path
 from typing import Any
 
 from whosin.documents import parse_records, read_text
-from whosin.errors import InvalidInput, Unsupported, at, invalid_value, spell
+from whosin.errors import (
+    MAX_POPULATION,
+    InvalidInput,
+    Unsupported,
+    at,
+    check_count,
+    invalid_value,
+    read_path,
+    read_whole,
+    shorten_value,
+    spell,
+    wrong_sum,
+)
 from whosin.exact import Rational, is_exact, probability, rational
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.channel import Channel, output_names, read_stochastic
 from whosin.mechanisms.count_table import Beyond, CountTable, Spread
 from whosin.spaces import Space
 from whosin.spaces.worlds import need_subsets
-from whosin.validation import (
-    MAX_POPULATION,
-    check_count,
-    read_path,
-    read_whole,
-    shorten_value,
-    wrong_sum,
-)
 
 # Perturbation tables as offices write them: text with a header, columns apart by , ; or tabs.
 #

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import invalid_value, spell
+from whosin.errors import invalid_value, read_list, read_whole, require_exactly_one, spell
 from whosin.exact import (
     Array,
     exp_down,
@@ -27,7 +27,6 @@ from whosin.mechanisms.entries import Computed, Powers
 from whosin.spaces import MaximumLattice, Space, Subsets
 from whosin.spaces.arrays import require_memory, require_table, widest_exp
 from whosin.spaces.worlds import need_subsets
-from whosin.validation import read_list, read_whole, require_exactly_one
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from whosin.errors import Unsupported
+from whosin.errors import Unsupported, read_whole, require_exactly_one
 from whosin.exact import Array, ball_exp
 from whosin.noise.source import (
     BLOCK_WORDS,
@@ -28,7 +28,6 @@ from whosin.noise.source import (
     read_positive,
     shape_draws,
 )
-from whosin.validation import read_whole, require_exactly_one
 
 # The discrete Laplace and the geometric distribution, of any scale.
 #

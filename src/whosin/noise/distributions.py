@@ -21,11 +21,10 @@ from typing import ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 
-from whosin.errors import InvalidInput, invalid_value, spell
+from whosin.errors import InvalidInput, invalid_value, read_whole, spell
 from whosin.exact import Array, exact_fraction, rational, round_up
 from whosin.noise.additive import cube, discrete_gaussian, discrete_laplace, eulerian_numbers
 from whosin.noise.source import MAX_SCALE_PARAMETER, Shape, read_positive
-from whosin.validation import read_whole
 
 MIN_VARIANCE = 1e-12
 """The variance of noise that is always 0, so that it can be divided by."""

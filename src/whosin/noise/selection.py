@@ -12,9 +12,15 @@ from typing import Any, overload
 import numpy as np
 import numpy.typing as npt
 
-from whosin.errors import InvalidInput, invalid_value, shorten
+from whosin.errors import (
+    InvalidInput,
+    invalid_value,
+    read_list,
+    read_whole,
+    require_extras,
+    shorten,
+)
 from whosin.exact import Array, ball, probability, rational, round_up
-from whosin.extras import require_extras
 from whosin.noise.additive import geometric
 from whosin.noise.source import (
     SYSTEM_SOURCE,
@@ -26,7 +32,6 @@ from whosin.noise.source import (
     count_draws,
     shape_draws,
 )
-from whosin.validation import read_list, read_whole
 
 MAX_GAP_SCORE = 2**61
 

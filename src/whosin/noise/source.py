@@ -12,9 +12,8 @@ from typing import Any, TypeAlias, overload
 
 import numpy as np
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, invalid_value, read_whole, shorten_value
 from whosin.exact import Array, ball, ball_exp, rational, read_ranged
-from whosin.validation import read_whole, shorten_value
 
 # Where random bits come from: the operating system, and nowhere else in a release.
 #

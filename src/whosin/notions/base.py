@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from whosin import beliefs
-from whosin.errors import Unsupported, invalid_value
+from whosin.errors import Unsupported, invalid_value, read_list, shorten_result
 from whosin.exact import (
     Array,
     Number,
@@ -36,7 +36,6 @@ from whosin.priors import Prior
 from whosin.spaces import Lattice, Space, Subsets
 from whosin.spaces.arrays import MIN_LIKELIHOOD, Underflow, scale_columns
 from whosin.spaces.worlds import need_subsets
-from whosin.validation import read_list, shorten_result
 
 CLAIM_TOLERANCE = 1e-12
 INFINITE_WORDS = ("inf", "infinity", "∞")

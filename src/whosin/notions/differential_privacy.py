@@ -13,7 +13,16 @@ import numpy as np
 
 from whosin import beliefs
 from whosin.documents import check_keys, read_object
-from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value, spell
+from whosin.errors import (
+    InvalidInput,
+    UnknownName,
+    Unsupported,
+    check_count,
+    invalid_value,
+    read_list,
+    read_whole,
+    spell,
+)
 from whosin.exact import (
     ONE_HALF,
     Array,
@@ -46,7 +55,6 @@ from whosin.notions.gains import world_name
 from whosin.spaces import Records, Space
 from whosin.spaces.arrays import exceeds_best, first_at_least, largest_ratio
 from whosin.spaces.worlds import need_records
-from whosin.validation import check_count, read_list, read_whole
 
 
 # Groups of rows: the tables that differ in at most g rows.

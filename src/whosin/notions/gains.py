@@ -14,12 +14,21 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.documents import check_keys, read_object
-from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value, spell
+from whosin.errors import (
+    InvalidInput,
+    UnknownName,
+    Unsupported,
+    check_count,
+    invalid_value,
+    read_list,
+    read_whole,
+    spell,
+    spelled_whole,
+)
 from whosin.exact import Array, flint_rational, is_exact, rational, read_ranged
 from whosin.priors.base import read_distribution
 from whosin.spaces import Records, Space
 from whosin.spaces.worlds import need_records
-from whosin.validation import check_count, read_list, read_whole, spelled_whole
 
 # What every gain function can do.
 #

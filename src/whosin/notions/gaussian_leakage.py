@@ -9,10 +9,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, check_count, check_kind, invalid_value, read_list
 from whosin.exact import Array, rational
 from whosin.priors.correlated import GaussianVector
-from whosin.validation import check_count, check_kind, read_list
 
 # With x Gaussian of precision Q and y = A x + noise of covariance Λ, y given x_i and the known
 # rows is Gaussian, and its mean moves with x_i: two values of row i at a distance d are told apart

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import UnknownName, Unsupported, invalid_value
+from whosin.errors import UnknownName, Unsupported, invalid_value, read_list
 from whosin.exact import (
     Array,
     exact_fraction,
@@ -32,7 +32,6 @@ from whosin.priors.sets import Row, RowSet, member_prior
 from whosin.spaces import CountLattice, Records, Space, Subsets
 from whosin.spaces.arrays import scaled_products
 from whosin.spaces.worlds import need_records
-from whosin.validation import read_list
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.documents import check_keys, read_object
-from whosin.errors import InvalidInput, UnknownName, at, invalid_value
+from whosin.errors import InvalidInput, UnknownName, at, check_kind, invalid_value, read_whole
 from whosin.exact import rational
 from whosin.families import Explicit, read_family
 from whosin.mechanisms import Composed, Laplace, Mechanism
@@ -22,7 +22,6 @@ from whosin.priors import Prior
 from whosin.priors.table import DEPENDENCE_KEYS, read_blocks, read_dependence, read_prior
 from whosin.scenario_model import NotionOptions, describe_object, match_fields
 from whosin.spaces import Among, Count, Histogram, Records, Space, Statistic, Subsets, Sum
-from whosin.validation import check_kind, read_whole
 
 PARAMETER_READERS: dict[str, Callable[[Any], object]] = {
     "family": read_family,

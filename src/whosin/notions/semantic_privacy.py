@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, read_whole
 from whosin.exact import (
     Array,
     ball_ratio_upper,
@@ -27,7 +27,6 @@ from whosin.notions.base import Level, Notion, OfOnePrior, Witness
 from whosin.notions.bsp_interior import Sides, between_centres
 from whosin.notions.certificates import Certain, Nearest, level_from_ratio, record_channel
 from whosin.spaces import Records, Space
-from whosin.validation import read_whole
 
 
 @dataclass(frozen=True)

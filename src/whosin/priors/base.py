@@ -9,12 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from whosin.errors import Unsupported
+from whosin.errors import Unsupported, check_kind, read_list, wrong_sum
 from whosin.exact import Array, flint_rational, is_exact, probability, rational
 from whosin.spaces.arrays import require_table
 from whosin.spaces.quotients import CountLattice, Lattice
 from whosin.spaces.worlds import Records, Subsets
-from whosin.validation import check_kind, read_list, wrong_sum
 
 if TYPE_CHECKING:
     from whosin.priors.table import WorldTable

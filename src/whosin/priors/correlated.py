@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported, invalid_value
+from whosin.errors import (
+    InvalidInput,
+    Unsupported,
+    check_count,
+    check_kind,
+    invalid_value,
+    read_list,
+    read_tables,
+    read_whole,
+    shorten_value,
+)
 from whosin.exact import Array, flint_rational, probability, rational
 from whosin.priors.base import (
     AsNumber,
@@ -25,14 +35,6 @@ from whosin.priors.base import (
 from whosin.spaces.arrays import require_table
 from whosin.spaces.quotients import CountLattice, Lattice, spread_on_grid
 from whosin.spaces.worlds import Records, Subsets
-from whosin.validation import (
-    check_count,
-    check_kind,
-    read_list,
-    read_tables,
-    read_whole,
-    shorten_value,
-)
 
 Block = tuple[Sequence[Hashable], Mapping[Any, object]]
 

@@ -10,7 +10,7 @@ from math import comb
 
 import numpy as np
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, check_count, invalid_value, read_list, read_whole
 from whosin.exact import Array, flint_rational, probability, rational
 from whosin.priors.base import (
     AsNumber,
@@ -23,7 +23,6 @@ from whosin.priors.base import (
 from whosin.spaces.arrays import require_table
 from whosin.spaces.quotients import CountLattice, Lattice, as_count_lattice, condition_weights
 from whosin.spaces.worlds import Records, Subsets
-from whosin.validation import check_count, read_list, read_whole
 
 
 @dataclass(frozen=True, init=False)

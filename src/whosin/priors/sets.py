@@ -11,13 +11,12 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
-from whosin.errors import InvalidInput, Unsupported, invalid_value, spell
+from whosin.errors import InvalidInput, Unsupported, check_count, invalid_value, read_list, spell
 from whosin.exact import is_exact, probability, rational
 from whosin.priors.base import SUM_TOLERANCE, Prior, read_distribution
 from whosin.priors.independent import Independent
 from whosin.spaces.arrays import require_table
 from whosin.spaces.worlds import Records
-from whosin.validation import check_count, read_list
 
 # Sets of priors on records: each row's distribution lies anywhere in a set (Wang14 asks for it).
 #

@@ -11,14 +11,23 @@ from typing import Any
 import numpy as np
 
 from whosin.documents import check_keys
-from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
+from whosin.errors import (
+    InvalidInput,
+    UnknownName,
+    check_count,
+    check_kind,
+    invalid_value,
+    read_list,
+    read_whole,
+    shorten_value,
+    spell,
+)
 from whosin.exact import Array, probability, rational
 from whosin.priors.base import AsNumber, Prior, check_sum
 from whosin.priors.correlated import Blocks, MarkovChain, Network
 from whosin.priors.independent import Exchangeable, Independent, Uniform
 from whosin.priors.sets import Box, Hull
 from whosin.spaces import Lattice, Records, Space, Subsets
-from whosin.validation import check_count, check_kind, read_list, read_whole, shorten_value
 
 
 @dataclass(frozen=True, init=False, eq=False)

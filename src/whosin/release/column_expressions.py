@@ -17,9 +17,8 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
-from whosin.errors import InvalidInput, UnknownName
+from whosin.errors import InvalidInput, LazyModule, UnknownName
 from whosin.exact import rational
-from whosin.extras import LazyModule
 from whosin.release.domains import (
     CALENDAR_PARTS,
     CLAMP,

@@ -21,8 +21,7 @@ from contextlib import contextmanager
 from functools import reduce
 from typing import Any
 
-from whosin.errors import InvalidInput, Mistakes, UnknownName, spell
-from whosin.extras import LazyModule
+from whosin.errors import InvalidInput, LazyModule, Mistakes, UnknownName, spell
 from whosin.release.row_values import (
     MAX_NESTED_OPERATIONS,
     comparable_values,

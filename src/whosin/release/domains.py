@@ -19,9 +19,8 @@ from itertools import pairwise
 from typing import Any, TypeAlias
 
 from whosin.documents import check_keys
-from whosin.errors import InvalidInput, UnknownName, at, invalid_value, shorten, spell
+from whosin.errors import InvalidInput, LazyModule, UnknownName, at, invalid_value, shorten, spell
 from whosin.exact import rational, read_ranged
-from whosin.extras import LazyModule
 from whosin.release.row_values import DAY_PATTERN, cast_value, timestamp_value
 
 ibis = LazyModule("ibis")

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from whosin.documents import read_csv, toml_line
-from whosin.errors import InvalidInput, UnknownName
-from whosin.extras import require_extras
+from whosin.errors import InvalidInput, UnknownName, require_extras
 from whosin.release.engines import DuckDB
 from whosin.release.queries import QUERIES
 from whosin.release.row_values import is_dated, number_value

@@ -14,8 +14,7 @@ from dataclasses import MISSING, dataclass, fields
 from datetime import datetime
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName, at, invalid_value
-from whosin.extras import LazyModule
+from whosin.errors import InvalidInput, LazyModule, UnknownName, at, invalid_value, shorten_value
 from whosin.release.domains import MAX_BOUND_STEPS, Dates, Domain, Range, Values
 from whosin.release.row_values import (
     cast_value,
@@ -27,7 +26,6 @@ from whosin.release.row_values import (
     whole_steps,
 )
 from whosin.scenario_model import FeatureSection
-from whosin.validation import shorten_value
 
 ibis = LazyModule("ibis")
 

@@ -10,9 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import shorten, spell
+from whosin.errors import LazyModule, shorten, spell
 from whosin.exact import rational
-from whosin.extras import LazyModule
 from whosin.release.column_expressions import add_levels
 from whosin.release.conditions import condition_columns, parse_condition
 from whosin.release.contribution_bounds import ContributionPolicy, column_behind, filter_rows

@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
-from whosin.errors import InvalidInput, at, spell
-from whosin.extras import LazyModule
+from whosin.errors import InvalidInput, LazyModule, at, read_whole, spell
 from whosin.release.column_expressions import fold_name, free_name, join_columns, select_columns
 from whosin.release.conditions import condition_columns, parse_condition, unknown_column
 from whosin.release.domains import MAX_VALUES, Domain, Range
@@ -33,7 +32,6 @@ from whosin.release.features import (
 )
 from whosin.release.row_values import cast_value, exact_cast, is_usable, rows_with_unit, whole_rows
 from whosin.scenario_model import FurtherTableSection
-from whosin.validation import read_whole
 
 ibis = LazyModule("ibis")
 

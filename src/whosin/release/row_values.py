@@ -28,8 +28,7 @@ from functools import cache
 from math import sqrt
 from typing import Any
 
-from whosin.errors import InvalidInput
-from whosin.extras import LazyModule
+from whosin.errors import InvalidInput, LazyModule
 
 exp, ibis, sqlglot = map(LazyModule, ("sqlglot.expressions", "ibis", "sqlglot"))
 

@@ -27,9 +27,9 @@ from whosin.errors import (
     WhosinError,
     at,
     at_keys,
+    require_extras,
     shorten,
 )
-from whosin.extras import require_extras
 from whosin.ledger import BudgetState, Ledger
 from whosin.release.answer import Release, read_releases
 from whosin.release.budget_allocation import estimate_batch_cost

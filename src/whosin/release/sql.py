@@ -20,9 +20,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
-from whosin.errors import InvalidInput, Mistakes
+from whosin.errors import InvalidInput, LazyModule, Mistakes, require_extras
 from whosin.exact import rational
-from whosin.extras import LazyModule, require_extras
 from whosin.release import queries as kinds
 from whosin.release.column_expressions import base_column
 from whosin.release.conditions import (

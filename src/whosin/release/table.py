@@ -25,9 +25,8 @@ from typing import TYPE_CHECKING, Any
 from unicodedata import normalize
 
 from whosin.documents import toml_line
-from whosin.errors import InvalidInput, Mistakes, at, invalid_value
+from whosin.errors import InvalidInput, Mistakes, at, invalid_value, read_whole, require_extras
 from whosin.exact import rational
-from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
 from whosin.ledger import encoding
 from whosin.ledger.registration import Registration
@@ -45,7 +44,6 @@ from whosin.release.engines import DuckDB, Engine
 from whosin.release.engines.base import collect_lazy, file_kind, is_database, list_files
 from whosin.release.engines.databases import Address, describe_table, read_address
 from whosin.release.row_values import is_usable
-from whosin.validation import read_whole
 
 if TYPE_CHECKING:
     from whosin.release.cost import CostEstimate

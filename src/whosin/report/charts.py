@@ -10,8 +10,8 @@ from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from whosin.errors import require_extras
 from whosin.exact import Array, format_figures
-from whosin.extras import require_extras
 from whosin.plain_files import check_writable, write_file
 from whosin.references import THEOREMS
 from whosin.report.document import format_epsilon

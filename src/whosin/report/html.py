@@ -21,7 +21,7 @@ from markupsafe import Markup
 
 from whosin.calibration import Plan
 from whosin.curves.curve import TradeOff
-from whosin.extras import is_installed, require_extras
+from whosin.errors import is_installed, require_extras
 from whosin.ledger import BudgetState
 from whosin.notions import Level
 from whosin.plain_files import check_writable, write_file

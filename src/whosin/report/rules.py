@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from whosin.errors import invalid_value
+from whosin.errors import invalid_value, require_extras
 from whosin.exact import format_figures, format_percent
-from whosin.extras import require_extras
 from whosin.families import AtMostKnown, FixedProbability
 from whosin.mechanisms.count_rules import Rule
 from whosin.report.charts import CHART_COLOURS, LEGEND_OPTIONS, colour_scale, rows_chart

@@ -12,7 +12,19 @@ import numpy as np
 import numpy.typing as npt
 
 from whosin.documents import check_row_lengths, parse_records, read_text
-from whosin.errors import InvalidInput, UnknownName, at, invalid_value, spell
+from whosin.errors import (
+    MAX_POPULATION,
+    InvalidInput,
+    UnknownName,
+    at,
+    invalid_value,
+    read_list,
+    read_path,
+    read_whole,
+    shorten_value,
+    spell,
+    spelled_whole,
+)
 from whosin.exact import rational
 from whosin.mechanisms import Mechanism
 from whosin.mechanisms.combinations import combine_rules
@@ -25,14 +37,6 @@ from whosin.mechanisms.count_rules import (
     Rule,
     RuleChain,
     Suppress,
-)
-from whosin.validation import (
-    MAX_POPULATION,
-    read_list,
-    read_path,
-    read_whole,
-    shorten_value,
-    spelled_whole,
 )
 
 # How further cells are chosen that are suppressed so that totals do not give small ones away.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, invalid_value
+from whosin.errors import InvalidInput, check_kind, invalid_value
 from whosin.exact import Array, Rational, probability
 from whosin.mechanisms import Mechanism
 from whosin.rules.publication import (
@@ -36,7 +36,6 @@ from whosin.rules.table_sums import (
     infer_counts,
     whole_weights,
 )
-from whosin.validation import check_kind
 
 # What sums of counts say where it also matters which cells were suppressed: table by table (F23).
 #

@@ -13,7 +13,15 @@ from typing import NamedTuple
 import numpy as np
 
 from whosin.calibration import Target, calibrate
-from whosin.errors import InvalidInput, UnknownName, Unsupported, invalid_value
+from whosin.errors import (
+    InvalidInput,
+    UnknownName,
+    Unsupported,
+    check_kind,
+    invalid_value,
+    read_whole,
+    shorten_result,
+)
 from whosin.exact import Array, Number, exact_fraction, read_ranged, round_down
 from whosin.families import AtMostKnown, Family, FixedProbability, Independent, Uninformed
 from whosin.mechanisms import Exact, Mechanism, RandomRound, Round, Suppress
@@ -30,7 +38,6 @@ from whosin.notions.failure_probability import failure as failure_of
 from whosin.priors import Prior
 from whosin.spaces import Subsets
 from whosin.spaces.quotients import binomial
-from whosin.validation import check_kind, read_whole, shorten_result
 
 # From a promise to a rule: the smallest threshold, base or population that keeps it.
 #

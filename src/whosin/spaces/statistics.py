@@ -15,12 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported, invalid_value
+from whosin.errors import (
+    InvalidInput,
+    Unsupported,
+    check_count,
+    invalid_value,
+    read_list,
+    read_whole,
+)
 from whosin.exact import rational
 from whosin.spaces.arrays import require_memory, require_table
 from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice
 from whosin.spaces.worlds import Records, Subsets
-from whosin.validation import check_count, read_list, read_whole
 
 Centre = tuple[Fraction, ...]
 

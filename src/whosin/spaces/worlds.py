@@ -6,9 +6,15 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from whosin.errors import InvalidInput, Unsupported, invalid_value
+from whosin.errors import (
+    InvalidInput,
+    Unsupported,
+    invalid_value,
+    read_list,
+    read_whole,
+    shorten_value,
+)
 from whosin.exact import Array
-from whosin.validation import read_list, read_whole, shorten_value
 
 # The subset model of Li et al. 2013, section 3.1: a world is a set T of entities.
 #

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from whosin import families as f
-from whosin.errors import InvalidInput, NoImplication
+from whosin.errors import InvalidInput, NoImplication, check_kind
 from whosin.exact import Number
 from whosin.mechanisms.base import need_space
 from whosin.notions import (
@@ -19,7 +19,6 @@ from whosin.notions import (
 from whosin.spaces import Records, Space
 from whosin.theorems import steps
 from whosin.theorems.steps import Step
-from whosin.validation import check_kind
 
 
 # The map of notions as it is printed and drawn: a line for each implication and counterexample.

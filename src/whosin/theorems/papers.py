@@ -10,7 +10,18 @@ from itertools import pairwise
 from typing import Any
 
 from whosin import beliefs
-from whosin.errors import InvalidInput, WhosinError, invalid_value
+from whosin.errors import (
+    InvalidInput,
+    WhosinError,
+    check_kind,
+    check_numbers,
+    check_range,
+    invalid_value,
+    read_list,
+    read_real,
+    read_whole,
+    shorten_value,
+)
 from whosin.exact import (
     BALL_BITS,
     MAX_FLOAT_EXPONENT,
@@ -32,15 +43,6 @@ from whosin.exact import (
 )
 from whosin.priors import Prior
 from whosin.spaces import CountLattice, Subsets
-from whosin.validation import (
-    check_kind,
-    check_numbers,
-    check_range,
-    read_list,
-    read_real,
-    read_whole,
-    shorten_value,
-)
 
 
 # Theorems of Li et al. 2013 as maps between parameters: T8, T9, T10 and T13.

@@ -14,8 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from whosin.app.cli.options import load_object, load_with_module
-from whosin.errors import InvalidInput, UnknownName, Unsupported, at
-from whosin.extras import require_extras
+from whosin.errors import InvalidInput, UnknownName, Unsupported, at, require_extras
 
 if TYPE_CHECKING:
     import numpy as np

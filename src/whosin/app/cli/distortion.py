@@ -9,8 +9,7 @@ import typer
 
 from whosin.app.cli.options import Draw, Json, print_result, progress_bar, refuse_options
 from whosin.documents import read_object
-from whosin.errors import InvalidInput, UnknownName
-from whosin.extras import require_extras
+from whosin.errors import InvalidInput, UnknownName, require_extras
 
 if TYPE_CHECKING:
     from whosin.distortion import Curves

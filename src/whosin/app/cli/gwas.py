@@ -35,8 +35,7 @@ from whosin.app.cli.options import (
     refuse_options,
     show_progress,
 )
-from whosin.errors import InvalidInput, UnknownName, invalid_value
-from whosin.extras import require_extras
+from whosin.errors import InvalidInput, UnknownName, invalid_value, require_extras
 from whosin.plain_files import check_output, check_writable, require_new_file
 
 if TYPE_CHECKING:

@@ -207,10 +207,10 @@ def beacon(
     json: Json = False,
 ) -> None:
     """Say whether anyone in a study has an allele, within a budget; or how far one would go."""
+    from whosin.errors import read_whole
     from whosin.exact import rational
     from whosin.gwas.beacons import Beacon, check_one_sided
     from whosin.report import study_labels
-    from whosin.validation import read_whole
 
     plan = plan_study(target, adversary)
     check_one_sided(plan)

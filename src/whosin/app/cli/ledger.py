@@ -18,8 +18,7 @@ from whosin.app.cli.options import (
     print_result,
     print_warning,
 )
-from whosin.errors import BrokenHistory, InvalidInput
-from whosin.extras import require_extras
+from whosin.errors import BrokenHistory, InvalidInput, require_extras
 from whosin.plain_files import require_new_file, write_file
 
 if TYPE_CHECKING:

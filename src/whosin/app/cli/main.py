@@ -29,8 +29,8 @@ from whosin.errors import (
     ScanFailed,
     StoreFailed,
     WhosinError,
+    require_extras,
 )
-from whosin.extras import require_extras
 
 
 def refuse_repeated(command: Any, arguments: Sequence[str]) -> dict[str, str]:

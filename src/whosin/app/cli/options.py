@@ -379,7 +379,7 @@ def plan_study(
 
 
 def read_numbers(text: str, field: str) -> list[int]:
-    from whosin.validation import spelled_whole
+    from whosin.errors import spelled_whole
 
     return [
         spelled_whole(part.strip().replace("_", ""), field)

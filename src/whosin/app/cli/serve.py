@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from whosin.app.cli.options import Json, print_json
-from whosin.errors import InvalidInput, invalid_value
-from whosin.extras import require_extras
+from whosin.errors import InvalidInput, invalid_value, require_extras
 
 if TYPE_CHECKING:
     from whosin.app.web.access import Settings

@@ -16,8 +16,7 @@ from whosin.app.web.access import Settings, Visitor, request_visitor, server_set
 from whosin.app.web.bodies import BoundedRoute, InspectionBody, RequestRefused
 from whosin.app.web.scenarios import opened, table_scenario
 from whosin.calibration import TARGET_KINDS
-from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, at
-from whosin.extras import require_extras
+from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, at, require_extras
 from whosin.families import FAMILY_KINDS
 from whosin.notions import NOTION_KINDS
 from whosin.release import DuckDB

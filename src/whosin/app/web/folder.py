@@ -17,8 +17,15 @@ from unicodedata import normalize
 from whosin import binary_readers
 from whosin.app.web.access import DIGEST_NAME_PATTERN, Settings, Visitor
 from whosin.app.web.bodies import RequestRefused, ScenarioBody
-from whosin.errors import InvalidInput, UnknownName, WhosinError, at, invalid_value
-from whosin.extras import is_installed, require_extras
+from whosin.errors import (
+    InvalidInput,
+    UnknownName,
+    WhosinError,
+    at,
+    invalid_value,
+    is_installed,
+    require_extras,
+)
 from whosin.ledger.registration import RegisteredTable, Registration
 from whosin.plain_files import PRIVATE_FOLDER_MODE, link_new, make_locked, remove_unlocked
 from whosin.release import QUERIES, Answer, DuckDB

@@ -38,8 +38,8 @@ from whosin.errors import (
     TookTooLong,
     at,
     invalid_value,
+    require_extras,
 )
-from whosin.extras import require_extras
 from whosin.ledger import Ledger, encoding
 from whosin.ledger.budget import Cost, PeopleBudget
 from whosin.ledger.registry import suspend_dataset

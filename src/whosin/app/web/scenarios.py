@@ -19,8 +19,14 @@ from whosin.app.web.bodies import (
     body_data,
 )
 from whosin.calibration import Plan, Target, read_plan
-from whosin.errors import BudgetRefused, InvalidInput, WhosinError, at, invalid_value
-from whosin.extras import require_extras
+from whosin.errors import (
+    BudgetRefused,
+    InvalidInput,
+    WhosinError,
+    at,
+    invalid_value,
+    require_extras,
+)
 from whosin.families import Family
 from whosin.ledger import BudgetState, Ledger, registry
 from whosin.ledger.budget import Budget, Cost, PeopleBudget, group_by_people

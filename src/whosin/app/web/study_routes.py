@@ -44,9 +44,10 @@ from whosin.errors import (
     WhosinError,
     at,
     invalid_value,
+    is_installed,
+    require_extras,
 )
 from whosin.exact import rational
-from whosin.extras import is_installed, require_extras
 from whosin.ledger import Entry, Ledger
 from whosin.ledger.registry import suspend_dataset
 from whosin.report.card import budget_words, cost_words

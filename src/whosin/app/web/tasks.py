@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from whosin.app.web.access import Settings, request_visitor, server_settings
 from whosin.app.web.bodies import RequestRefused
-from whosin.extras import is_installed
+from whosin.errors import is_installed
 from whosin.isolation import TaskLimits, WorkerPool
 
 # Turns: a limited number at a time, and fairly between people. Whoever has the fewest tasks running

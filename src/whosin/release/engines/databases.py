@@ -29,8 +29,13 @@ from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qsl, urlsplit
 
-from whosin.errors import InvalidInput, SourceChanged, SourceUnreachable, WhosinError
-from whosin.extras import require_extras
+from whosin.errors import (
+    InvalidInput,
+    SourceChanged,
+    SourceUnreachable,
+    WhosinError,
+    require_extras,
+)
 from whosin.ledger.store import find_connection_reason
 from whosin.release.engines.base import (
     ADBC_PREFIX,

@@ -21,9 +21,8 @@ from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, check_kind, require_extras
 from whosin.exact import Array
-from whosin.extras import require_extras
 from whosin.interrupts import run_interruptibly
 from whosin.plain_files import SPILL_PREFIX, PrivateFolder, check_plain
 from whosin.release.engines.base import (
@@ -59,7 +58,6 @@ from whosin.release.engines.files import (
     require_sound,
     write_draft,
 )
-from whosin.validation import check_kind
 
 
 class SpillFolder(PrivateFolder):

@@ -32,8 +32,14 @@ from pathlib import Path
 from typing import Any
 
 from whosin import binary_readers, isolation
-from whosin.errors import Crashed, InvalidInput, OutOfMemory, TookTooLong, invalid_value
-from whosin.extras import require_extras
+from whosin.errors import (
+    Crashed,
+    InvalidInput,
+    OutOfMemory,
+    TookTooLong,
+    invalid_value,
+    require_extras,
+)
 from whosin.isolation import TaskLimits
 from whosin.plain_files import link_new, make_locked, open_plain, remove_unlocked
 from whosin.release.engines.base import (

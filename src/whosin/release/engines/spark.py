@@ -27,9 +27,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName, Unsupported
+from whosin.errors import InvalidInput, UnknownName, Unsupported, check_kind, require_extras
 from whosin.exact import Array
-from whosin.extras import require_extras
 from whosin.interrupts import INTERRUPT_POLL_SECONDS, run_interruptibly
 from whosin.release.engines.base import (
     BYTE_ORDER_MARK,
@@ -77,7 +76,6 @@ from whosin.release.engines.spark_workers import (
     tally_batches,
     valid_texts,
 )
-from whosin.validation import check_kind
 
 QUOTING_LOGGERS = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
 """Loggers of PySpark that quote values of failed expressions."""

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.calibration import Plan
-from whosin.errors import InvalidInput
+from whosin.errors import InvalidInput, read_whole
 from whosin.exact import exp_up, format_figures
 from whosin.ledger import encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Budget, Cost, Spend
@@ -58,7 +58,6 @@ from whosin.release.engines.base import Progress, whole_numbers
 from whosin.release.groups import GroupGrid, free_column_name, group_domain
 from whosin.release.queries.base import ROUND_SIZES, Linear, Query
 from whosin.release.table import MAX_ROWS, Table
-from whosin.validation import read_whole
 
 
 @dataclass(frozen=True, kw_only=True)

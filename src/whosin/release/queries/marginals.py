@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from whosin.errors import InvalidInput, UnknownName, at, invalid_value, spell
+from whosin.errors import InvalidInput, UnknownName, at, invalid_value, read_whole, spell
 from whosin.exact import read_ranged
 from whosin.ledger.budget import Spend
 from whosin.marginals import Workload
@@ -39,7 +39,6 @@ from whosin.release.marginal_workloads import (
 from whosin.release.queries.base import Query
 from whosin.release.scan import TableScan
 from whosin.release.table import Table
-from whosin.validation import read_whole
 
 MAX_ANSWERED_CELLS = 2 * 10**6
 """Cells of all tables of an answer together."""

@@ -27,9 +27,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, UnknownName, invalid_value, spell
+from whosin.errors import (
+    InvalidInput,
+    UnknownName,
+    invalid_value,
+    read_whole,
+    require_extras,
+    spell,
+)
 from whosin.exact import Array, exact_fraction, exp_down, format_decimals, log_up, probability
-from whosin.extras import require_extras
 from whosin.ledger.budget import Cost, Spend
 from whosin.noise import bernoulli, uniform
 from whosin.release import contribution_bounds
@@ -47,7 +53,6 @@ from whosin.release.queries.marginals import Marginals, column_names
 from whosin.release.synthetic_selection import SELECTION_STRATEGIES, SpanningTree
 from whosin.release.synthetic_tables import MarginalSelection, SynthesisPlan, plan_learning
 from whosin.release.table import Table
-from whosin.validation import read_whole
 
 
 @dataclass(frozen=True)
