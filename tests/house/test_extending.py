@@ -83,17 +83,14 @@ ADDED = {
         {"test_odds.py": "tests/calibration/test_odds.py"},
         {
             "src/whosin/calibration/targets.py": [
-                (
-                    "^TARGET_KINDS: dict",
-                    ODDS,
-                ),
-                ("Rho, Gain, Advantage", ", Odds"),
+                ("^HIPAA_TARGET = ", ODDS),
             ],
             "src/whosin/calibration/__init__.py": [
                 (
                     "^from whosin.calibration.targets import (",
                     "from whosin.calibration.targets import Odds as Odds\n",
                 ),
+                ("Rho, Gain, Advantage", ", Odds"),
             ],
             "src/whosin/__init__.pyi": [
                 ("^from .calibration import Plan ", "from .calibration import Odds as Odds\n")

@@ -4,20 +4,24 @@
 """
 
 from whosin.calibration.accounting import Process, ProcessPlan, calibrate_process
-from whosin.calibration.base import Target
 from whosin.calibration.plan import Fallback, Plan, PlannedNoise, PlannedQuery
 from whosin.calibration.planning import calibrate, read_adversary, read_plan, read_target
 from whosin.calibration.rate_targets import Advantage, BayesRisk, Detection, RateTarget
 from whosin.calibration.targets import (
     HIPAA_TARGET,
-    TARGET_KINDS,
     Epsilon,
     Gain,
     Gamma,
     Posterior,
     Profile,
     Rho,
+    Target,
 )
+
+TARGET_KINDS: dict[str, type[Target]] = {
+    kind.name: kind
+    for kind in (Gamma, Posterior, Epsilon, Rho, Gain, Advantage, Detection, BayesRisk, Profile)
+}
 
 __all__ = [
     "HIPAA_TARGET",

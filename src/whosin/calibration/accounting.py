@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from whosin.calibration.base import Target
 from whosin.calibration.failure import (
     DeltaProfile,
     certified_rate,
@@ -24,6 +23,7 @@ from whosin.calibration.failure import (
     smallest_multiplier,
 )
 from whosin.calibration.rate_targets import RateTarget
+from whosin.calibration.targets import Target
 from whosin.errors import (
     InvalidInput,
     UnknownName,

@@ -9,8 +9,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
-from whosin.calibration.base import Target
-from whosin.calibration.targets import TARGET_KINDS
+from whosin.calibration.targets import Target
 from whosin.documents import check_keys, read_json
 from whosin.errors import (
     InvalidInput,
@@ -116,8 +115,7 @@ class PlannedQuery:
 
 def encode_object(thing: Target | Family | PlannedQuery) -> dict[str, object]:
     """{"name": …, field: value, …}."""
-    names = {kind: name for name, kind in [*TARGET_KINDS.items(), *FAMILY_KINDS.items()]}
-    name = "query" if isinstance(thing, PlannedQuery) else names[type(thing)]
+    name = "query" if isinstance(thing, PlannedQuery) else thing.name
     if name == "explicit":
         raise Unsupported("a plan for a list of priors cannot be written to a file", field="family")
     return {"name": name} | {
@@ -126,14 +124,14 @@ def encode_object(thing: Target | Family | PlannedQuery) -> dict[str, object]:
     }
 
 
-DECODED_KINDS: dict[str, dict[str, Any]] = {
-    "target": TARGET_KINDS, "family": FAMILY_KINDS, "query": {"query": PlannedQuery},
-}  # fmt: skip
-
-
 def decode_object(data: object, what: str) -> Any:
     """The target, family or query of a file."""
-    known = DECODED_KINDS[what]
+    from whosin.calibration import TARGET_KINDS
+
+    kinds: dict[str, dict[str, Any]] = {
+        "target": TARGET_KINDS, "family": FAMILY_KINDS, "query": {"query": PlannedQuery},
+    }  # fmt: skip
+    known = kinds[what]
     if not isinstance(data, dict) or not isinstance(data.get("name"), str):
         raise InvalidInput(
             f"{what} is not an object with a name", field=what, value=type(data).__name__

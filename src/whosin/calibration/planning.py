@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from whosin import beliefs
-from whosin.calibration.base import Target
 from whosin.calibration.failure import (
     gaussian_plan,
     hockey_stick_multiplier,
@@ -25,7 +24,7 @@ from whosin.calibration.failure import (
 )
 from whosin.calibration.plan import Fallback, Plan, PlannedNoise, PlannedQuery
 from whosin.calibration.rate_targets import RateTarget
-from whosin.calibration.targets import HIPAA_TARGET, TARGET_KINDS, Epsilon
+from whosin.calibration.targets import HIPAA_TARGET, Epsilon, Target
 from whosin.errors import (
     InvalidInput,
     Mistakes,
@@ -325,6 +324,8 @@ def list_fallbacks(
 
 def read_target(data: Written | TargetSection) -> Target:
     """The one target that was said."""
+    from whosin.calibration import TARGET_KINDS
+
     with at("target"):
         said = TargetSection.read(data, "target").given
     order = list(TargetSection.known_keys())

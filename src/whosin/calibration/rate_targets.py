@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
-from whosin.calibration.base import NumberTarget, Target
+from whosin.calibration.targets import NumberTarget, Target
 from whosin.errors import ImpossibleTarget, invalid_value, spell
 from whosin.exact import (
     ONE_HALF,

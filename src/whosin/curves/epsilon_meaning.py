@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from whosin import beliefs
-from whosin.calibration.base import Target
 from whosin.calibration.plan import FAILURE_FACTOR
 from whosin.calibration.rate_targets import RateTarget
+from whosin.calibration.targets import Target
 from whosin.curves.curve import FALSE_POSITIVE_RATES, TradeOff
 from whosin.curves.mechanism_curves import pure_curve
 from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, invalid_value

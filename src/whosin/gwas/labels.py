@@ -33,7 +33,7 @@ import numpy as np
 
 from whosin import noise
 from whosin.calibration import Plan, calibrate
-from whosin.calibration.base import Target
+from whosin.calibration.targets import Target
 from whosin.documents import MAX_STUDY_BYTES, check_keys, read_json, read_words
 from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value, read_path, spell
 from whosin.exact import Array, exp_down, log_down, number_range, rational

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from whosin import beliefs, families
 from whosin.calibration import Plan, ProcessPlan, Profile
-from whosin.calibration.base import Target
 from whosin.calibration.plan import FAILURE_FACTOR
+from whosin.calibration.targets import Target
 from whosin.exact import (
     ONE_HALF,
     Number,
