@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from whosin.calibration import Plan
@@ -15,6 +16,8 @@ from whosin.release import Answer, CostEstimate, Release
 from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.contribution_bounds import CostWarning
 from whosin.release.cost import ExpectedError
+from whosin.release.queries import QUERIES, Query
+from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report import card
 from whosin.report.card import (
     budget_state_card,
@@ -35,28 +38,28 @@ from whosin.report.document import (
     Theorems,
     format_count,
     format_epsilon,
+    format_fixed,
     format_general,
     format_plural,
+    format_point,
     make_document,
     make_section,
     make_table,
+    margin_decimals,
     note,
 )
 from whosin.report.summary import describe_summary, explain_public_size
-from whosin.report.table_views import (
-    answer_chart,
-    answer_decimals,
-    column_scales,
-    format_cell,
-    format_rounded,
-    has_chart,
-)
 
 if TYPE_CHECKING:
     from whosin.release.accuracy import Suggestion
     from whosin.release.inspection import ColumnLook, GroupLook, InspectionFinding, Preflight
     from whosin.release.scenario import Scenario
 
+NUMBER_COLUMNS = ("value", "low", "high", "all_low", "all_high", "whole")
+"""Columns of numbers; every other column of a table names its cells."""
+EQUAL_TOLERANCE = 1e-5
+"""Estimates are kept with six decimals, so that two equal sums may differ by a little, a cell."""
+MAX_CHART_CELLS = 40
 MAX_TERMINAL_ROWS = 30
 MAX_MEASURED_TABLES = 8
 
@@ -407,11 +410,17 @@ def describe_answer(answer: Answer, request: str = "", full: bool = False) -> Te
         parts.append(TableSet(answer, request))
     else:
         if has_chart(answer):
-            parts.append(Chart(lambda: answer_chart(answer)))
+            parts.append(Chart(partial(_draw_chart, answer)))
         parts.append(answer_table(answer))
     parts += map(note, filter(None, (answer.noisy_note, answer.statement)))
     aside = f"{asked}{cost_words(answer.cost)}; {answer.noise}"
     return make_section(answer.title, *parts, aside=aside)
+
+
+def _draw_chart(answer: Answer) -> Any:
+    from whosin.report.table_views import answer_chart
+
+    return answer_chart(answer)
 
 
 def _question_words(answer: Answer) -> str:
@@ -428,6 +437,56 @@ def _question_value(value: Any) -> str:
         return str(value)
     inner = (" × ".join(map(str, each)) if isinstance(each, list) else each for each in value)
     return " and ".join(map(str, inner))
+
+
+def has_chart(answer: Answer) -> bool:
+    """Whether there is something to draw, and not too much."""
+    return "low" in answer.columns and 2 <= len(answer.rows) <= MAX_CHART_CELLS
+
+
+def column_scales(answer: Answer) -> dict[str, str]:
+    """What the values of each column of an answer are: an amount, a point of a column, a name."""
+    query = QUERIES.get(str(answer.question.get("query")), Query)
+    return {name: query.scale if name in NUMBER_COLUMNS else NAME for name in answer.columns}
+
+
+def answer_decimals(answer: Answer) -> int | None:
+    """Decimals worth showing of an answer's numbers, beside their intervals: people and rows have
+    none; None where there is no interval."""
+    if "low" not in answer.columns or not answer.rows:
+        return None
+    if QUERIES.get(str(answer.question.get("query")), Query).of_things:
+        return 0
+    at = [answer.columns.index(name) for name in ("low", "high")]
+    halves = [(row[at[1]] - row[at[0]]) / 2 for row in answer.rows]
+    return margin_decimals(min((each for each in halves if each > 0), default=0.0))
+
+
+def format_rounded(value: Any, scale: str, decimals: int, column: str = "") -> str:
+    """A number of an answer with so many decimals; the ends of an interval are rounded outwards."""
+    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
+        return format_cell(value, scale)
+    steps = value * 10**decimals
+    slack = EQUAL_TOLERANCE  # 0.3 * 10 is 3, though floats say a little more
+    outwards = {"low": math.floor(steps + slack), "high": math.ceil(steps - slack)}
+    shown = outwards.get(column, round(steps)) / 10**decimals
+    if scale == POINT:
+        return format_point(shown + 0.0, f".{decimals}f")
+    return format_fixed(shown, decimals)
+
+
+def format_cell(value: Any, scale: str = AMOUNT) -> str:
+    """A value of a cell of an answer.
+
+    Args:
+        scale: amounts have commas, points of a column may be years, names stay as they are.
+    """
+    if value is None:
+        return "–"
+    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    spec = "" if isinstance(value, int) else ".6g" if abs(value) < 1e6 else ".1f"
+    return format_point(value, spec) if scale == POINT else f"{value:,{spec}}"
 
 
 def answer_table(answer: Answer) -> TextTable:

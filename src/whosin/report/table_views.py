@@ -18,16 +18,15 @@ from whosin.plain_files import check_writable, write_file
 from whosin.release import Answer, Release
 from whosin.release.answer import NOISY_MARK
 from whosin.release.groups import free_column_name
-from whosin.release.queries import QUERIES, Query
-from whosin.release.queries.base import AMOUNT, NAME, POINT
+from whosin.release.queries.base import POINT
 from whosin.report.document import (
     TextTable,
     format_count,
     format_fixed,
-    format_point,
     make_table,
     margin_decimals,
 )
+from whosin.report.releases import EQUAL_TOLERANCE, NUMBER_COLUMNS, column_scales
 
 # The tables of an answer that has several, as people read them. Everything is taken from the answer
 # itself, which was paid for: which columns name a cell, how far noise reaches, which cells are too
@@ -35,11 +34,7 @@ from whosin.report.document import (
 # without a change here.
 
 
-NUMBER_COLUMNS = ("value", "low", "high", "all_low", "all_high", "whole")
-"""Columns of numbers; every other column of a table names its cells."""
 BIASED_LABEL = "whole numbers, biased"
-EQUAL_TOLERANCE = 1e-5
-"""Estimates are kept with six decimals, so that two equal sums may differ by a little, a cell."""
 
 
 @dataclass(frozen=True)
@@ -170,51 +165,6 @@ class TableView:
 def key_columns(answer: Answer) -> tuple[str, ...]:
     """The columns of an answer that name its cells."""
     return tuple(name for name in answer.columns if name not in NUMBER_COLUMNS)
-
-
-def column_scales(answer: Answer) -> dict[str, str]:
-    """What the values of each column of an answer are: an amount, a point of a column, a name."""
-    query = QUERIES.get(str(answer.question.get("query")), Query)
-    return {name: query.scale if name in NUMBER_COLUMNS else NAME for name in answer.columns}
-
-
-def format_cell(value: Any, scale: str = AMOUNT) -> str:
-    """A value of a cell of an answer.
-
-    Args:
-        scale: amounts have commas, points of a column may be years, names stay as they are.
-    """
-    if value is None:
-        return "–"
-    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    spec = "" if isinstance(value, int) else ".6g" if abs(value) < 1e6 else ".1f"
-    return format_point(value, spec) if scale == POINT else f"{value:,{spec}}"
-
-
-def answer_decimals(answer: Answer) -> int | None:
-    """Decimals worth showing of an answer's numbers, beside their intervals: people and rows have
-    none; None where there is no interval."""
-    if "low" not in answer.columns or not answer.rows:
-        return None
-    if QUERIES.get(str(answer.question.get("query")), Query).of_things:
-        return 0
-    at = [answer.columns.index(name) for name in ("low", "high")]
-    halves = [(row[at[1]] - row[at[0]]) / 2 for row in answer.rows]
-    return margin_decimals(min((each for each in halves if each > 0), default=0.0))
-
-
-def format_rounded(value: Any, scale: str, decimals: int, column: str = "") -> str:
-    """A number of an answer with so many decimals; the ends of an interval are rounded outwards."""
-    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
-        return format_cell(value, scale)
-    steps = value * 10**decimals
-    slack = EQUAL_TOLERANCE  # 0.3 * 10 is 3, though floats say a little more
-    outwards = {"low": math.floor(steps + slack), "high": math.ceil(steps - slack)}
-    shown = outwards.get(column, round(steps)) / 10**decimals
-    if scale == POINT:
-        return format_point(shown + 0.0, f".{decimals}f")
-    return format_fixed(shown, decimals)
 
 
 def list_table_views(answer: Answer) -> tuple[TableView, ...]:
@@ -385,7 +335,6 @@ def tables_that_fit(tables: Sequence[TableView]) -> list[TableView]:
     return [each for each, end in zip(tables, ends, strict=True) if end <= MAX_REPORT_CELLS]
 
 
-MAX_CHART_CELLS = 40
 FEW_TICKS = 5
 LINE_LETTERS, WIDEST_LETTER, AROUND = 26, 7, 8
 """Of the labels of an axis: the letters of a line, what a letter takes in wide fonts, and the space
@@ -393,11 +342,6 @@ around a label, in points."""
 LINE_HEIGHT = 12
 LABEL_EXPRESSION = "abs(datum.value) < 10000 ? replace(datum.label, ',', '') : datum.label"
 """Commas from five digits on, as `report.document.format_point`."""
-
-
-def has_chart(answer: Answer) -> bool:
-    """Whether there is something to draw, and not too much."""
-    return "low" in answer.columns and 2 <= len(answer.rows) <= MAX_CHART_CELLS
 
 
 def answer_chart(answer: Answer) -> Any:

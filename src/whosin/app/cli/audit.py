@@ -28,7 +28,7 @@ from whosin.app.cli.audit_subjects import (
     read_flags,
     read_runs,
 )
-from whosin.app.cli.options import Draw, Json, load_object, print_json, progress_bar, user_code
+from whosin.app.cli.main import Draw, Json, load_object, print_json, progress_bar, user_code
 from whosin.errors import InvalidInput, invalid_value
 
 if TYPE_CHECKING:

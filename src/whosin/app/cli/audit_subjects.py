@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from whosin.app.cli.options import load_object, load_with_module
+from whosin.app.cli.main import load_object, load_with_module
 from whosin.errors import InvalidInput, UnknownName, Unsupported, at, require_extras
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from whosin.app.cli.options import Draw, Json, print_result, progress_bar, refuse_options
+from whosin.app.cli.main import Draw, Json, print_result, progress_bar, refuse_options
 from whosin.documents import read_object
 from whosin.errors import InvalidInput, UnknownName, require_extras
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from whosin.app.cli.options import Json, ScenarioFile, print_json, print_unsaid
+from whosin.app.cli.main import Json, ScenarioFile, print_json, print_unsaid
 from whosin.errors import InvalidInput
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Draw, Json, add_options, print_result, refuse_options
+from whosin.app.cli.main import Draw, Json, add_options, print_result, refuse_options
 from whosin.errors import InvalidInput, UnknownName, WhosinError, invalid_value
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def _explain_tool(
     target: str, delta: str | None, max_rows: int, *, with_curve: bool
 ) -> ExplainedBudget:
     """What an object of another tool says; a ρ without a δ is read at the δ that is asked for."""
-    from whosin.app.cli.options import load_object, user_code
+    from whosin.app.cli.main import load_object, user_code
     from whosin.bridges import read, read_curve
     from whosin.errors import at
     from whosin.exact import rational

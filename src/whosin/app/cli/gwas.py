@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whosin.app.cli import gwas_forecast, gwas_labels
-from whosin.app.cli.options import (
+from whosin.app.cli.main import (
     EXCLUDED_STUDY_WORDS,
     Continues,
     Draw,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import (
+from whosin.app.cli.main import (
     Json,
     ReportFile,
     Save,

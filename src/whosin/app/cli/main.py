@@ -1,24 +1,27 @@
-"""Entry point of the `whosin` command, and `whosin demo`."""
+"""Entry point of the `whosin` command; what commands share: options, output, code of users."""
 
 from __future__ import annotations
 
 import atexit
 import gc
+import importlib
+import importlib.util
+import json
+import math
 import os
 import sys
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from fractions import Fraction
 from functools import cache
-from importlib import import_module
+from inspect import Parameter, signature
 from pathlib import Path
-from shlex import quote
-from shutil import which
-from tempfile import TemporaryDirectory
-from typing import Annotated, Any
+from types import ModuleType
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
 
 import typer
 
-from whosin.app.cli.options import Json, error_option, option_name, print_json
 from whosin.errors import (
     BrokenHistory,
     BudgetRefused,
@@ -28,9 +31,384 @@ from whosin.errors import (
     MissingExtra,
     ScanFailed,
     StoreFailed,
+    UnknownName,
     WhosinError,
-    require_extras,
+    shorten,
 )
+from whosin.scenario_model import (
+    AboutSection,
+    AdversarySection,
+    Key,
+    MechanismParameters,
+    NotionOptions,
+    Section,
+    TargetSection,
+)
+
+if TYPE_CHECKING:
+    from rich.progress import Progress, ProgressColumn
+
+    from whosin.calibration import Plan
+    from whosin.report.document import Document
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Draw = Annotated[Path | None, typer.Option("--save", help="Draw: x.html, x.svg or x.png.")]
+ReportFile = Annotated[
+    Path | None, typer.Option("--report", help="Write a report for people: out.html.")
+]
+Save = Annotated[
+    Path | None, typer.Option("--save", help="Write the answers: x.json, x.csv or x.parquet.")
+]
+Continues = Annotated[
+    str | None,
+    typer.Option(
+        "--continues",
+        help="The dataset whose people these are: next month, a correction. Its budget goes on.",
+    ),
+]
+NewPeople = Annotated[
+    bool, typer.Option("--new-people", help="Nobody is in a dataset with the same columns.")
+]
+ScenarioFile = Annotated[Path, typer.Argument(help="A scenario file (TOML).")]
+StudyPath = Annotated[
+    Path, typer.Argument(metavar="STUDY", help="PLINK files (with or without .bed), .vcf, or .tsv.")
+]
+Phenotypes = Annotated[
+    Path | None, typer.Option(help="Who is a case: a file with FID, IID and 1 or 2.")
+]
+LedgerPlace = Annotated[
+    str | None,
+    typer.Option(help="A file, or postgresql://…; by default STUDY.ledger beside the study."),
+]
+StudyDataset = Annotated[
+    str | None, typer.Option(help="The study's name in the ledger; by default its file's.")
+]
+StudyDryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show the card; draw and spend nothing.")
+]
+Yes = Annotated[bool, typer.Option("--yes", "-y", help="Spend without asking once more.")]
+
+
+def find_account(study: Path, ledger: str | None, dataset: str | None) -> tuple[str, str]:
+    """Where a study's ledger is, and what the study is called in it."""
+    from whosin.gwas.bed import study_prefix
+
+    base = study_prefix(study)
+    return ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
+
+
+def confirm_spending(words: str, *, yes: bool, json: bool) -> None:
+    """Ask the person at a terminal once more, before anything is paid.
+
+    Args:
+        words: what is spent, in a sentence.
+
+    Raises:
+        BudgetRefused: the person said no.
+    """
+    if yes or json or not sys.stdin.isatty():
+        return
+    print(words, file=sys.stderr)
+    if not typer.confirm("Spend this for good?", err=True):
+        raise BudgetRefused("nothing was spent, as you said")
+
+
+def plain_json(value: object) -> Any:
+    """The JSON form of a value: exact numbers become floats, infinities become "inf"."""
+    if isinstance(value, Fraction):
+        value = float(value) if abs(value) < Fraction(2) ** 1000 else math.inf
+    if isinstance(value, float) and not math.isfinite(value):
+        return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
+    if isinstance(value, dict):
+        return {str(key): plain_json(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [plain_json(entry) for entry in value]
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)
+
+
+def print_warning(message: str) -> None:
+    print(f"whosin: warning: {message}", file=sys.stderr)
+
+
+def print_unsaid(about: AboutSection, keys: Sequence[str]) -> None:
+    """Warn that nobody would know who answers for a release, with the lines to paste."""
+    from whosin.report.evidence import about_lines, list_unsaid
+
+    if missing := list_unsaid(about, keys):
+        print_warning(f"[about] of the scenario does not say {', '.join(missing)}. To paste there:")
+        print("\n".join(f"    {line}" for line in about_lines(about, missing)), file=sys.stderr)
+
+
+def print_json(data: Mapping[str, object]) -> None:
+    text = json.dumps(plain_json(data), ensure_ascii=False, indent=2)
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        text = json.dumps(plain_json(data), indent=2)
+    print(text)
+
+
+def print_result(
+    json: bool, data: Mapping[str, object], describe: Callable[..., Document], *given: Any
+) -> None:
+    """Print a result: as one JSON object, or as a document that a function of `report` makes."""
+    if json:
+        print_json(data)
+    else:
+        from whosin.report.terminal import print_document
+
+        print_document(describe(*given))
+
+
+def progress_bar(*columns: ProgressColumn, quiet: bool = False) -> Progress:
+    """A bar on standard error, where that is a terminal."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    hidden = quiet or not console.is_terminal
+    return Progress(*columns, console=console, transient=True, disable=hidden)
+
+
+# The keys of `scenario_model` as options, the same for every command that takes them. A command
+# decorated with `add_options("target", "adversary")` has an option for each key and gets two
+# mappings, `target` and `adversary`, of the keys that were said; `calibration.planning` reads
+# them. Errors at a path are shown as the option that they are about.
+
+
+OPTION_SECTIONS: dict[str, type[Section]] = {
+    "target": TargetSection,
+    "adversary": AdversarySection,
+    "notion_words": NotionOptions,
+    "mechanism_words": MechanismParameters,
+}
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+def add_options(*sections: str, without: tuple[str, ...] = ()) -> Callable[[Command], Command]:
+    """Give a command the options of these sections, but for some keys."""
+    keys = {
+        name: [
+            key for key in OPTION_SECTIONS[name].known_keys().values() if key.name not in without
+        ]
+        for name in sections
+    }
+
+    def decorate(command: Command) -> Command:
+        def call(**given: Any) -> Any:
+            said = {
+                name: {key.name: given.pop(key.attribute) for key in listed}
+                for name, listed in keys.items()
+            }
+            return command(**given, **{name: _given_words(values) for name, values in said.items()})
+
+        own = list(signature(command, eval_str=True).parameters.values())
+        first = [each for each in own if each.default is Parameter.empty]
+        first = [each for each in first if each.name not in sections]
+        rest = [each for each in own if each.default is not Parameter.empty]
+        options = [_make_option(key) for listed in keys.values() for key in listed]
+        result = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*first, *options, *rest)]
+        call.__signature__ = signature(command).replace(parameters=result)  # type: ignore[attr-defined]
+        call.__annotations__ = {each.name: each.annotation for each in result}
+        call.__doc__, call.__name__ = command.__doc__, command.__name__
+        call.__module__ = command.__module__
+        return call  # type: ignore[return-value]
+
+    return decorate
+
+
+def refuse_options(given: Mapping[str, object], beside: str) -> None:
+    """Refuse the first of these options that was given: it has no meaning beside another one."""
+    for option, value in given.items():
+        if value is not None:
+            raise InvalidInput(
+                f"{option} cannot be given with {beside}",
+                field=option,
+                value=value,
+                hint="leave one of them out",
+            )
+
+
+def option_name(path: str, options: Mapping[str, str]) -> str:
+    """The option of a path such as adversary.prior, where a command has one; else the path."""
+    section, _, word = path.partition(".")
+    known = {*OPTION_SECTIONS, "budget"}
+    return options.get(word, path) if {section, f"{section}_words"} & known else path
+
+
+def error_option(error: Exception, options: Mapping[str, str], given: Sequence[str]) -> str:
+    """The option that an error's field is called by, where it was given; else nothing."""
+    name = str(getattr(error, "field", "")).replace("_", "-").replace(" ", "-")
+    option = options.get(name, "")
+    said = {word.partition("=")[0] for word in given}
+    return option if option.startswith("--") and option in said else ""
+
+
+def _given_words(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: each for name, each in values.items() if each is not None and each is not False}
+
+
+def _make_option(key: Key) -> Parameter:
+    spelled = [f"--{key.name}", *([key.option] if key.option else [])]
+    option = typer.Option(*spelled, help=key.description)
+    default = False if key.kind.option is bool else None
+    kind: Any = Annotated[key.kind.option, option]
+    return Parameter(key.attribute, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+
+
+# Code of other people's, run inside the command. Whatever it prints, by Python or below it, goes to
+# standard error, so that standard output holds the command's own result and nothing else; and
+# `sys.exit` or `os._exit` in it is a failing environment, never the command's own exit.
+
+
+@contextmanager
+def user_code() -> Iterator[None]:
+    """Send standard output to standard error for as long as the code runs."""
+    with redirect_stdout(sys.stderr), _no_sudden_end():
+        kept = _redirect_output()
+        try:
+            yield
+        except SystemExit as error:
+            words = f"the code under audit ended the program (sys.exit({error.code!r}))"
+            raise MechanismFailed(words) from error
+        finally:
+            sys.stderr.flush()
+            if kept is not None:
+                os.dup2(kept, 1)
+                os.close(kept)
+
+
+@contextmanager
+def _no_sudden_end() -> Iterator[None]:
+    """Let `os._exit` of this process, whatever its code, be a failing environment; children that
+    the code forks end as they like."""
+    leave, process = os._exit, os.getpid()
+
+    def end(status: int) -> NoReturn:
+        if os.getpid() == process:
+            words = f"whosin: the code under audit ended the program (os._exit({status!r}))\n"
+            os.write(2, words.encode())
+            leave(3)
+        leave(status)
+
+    os._exit = end
+    try:
+        yield
+    finally:
+        os._exit = leave
+
+
+def _redirect_output() -> int | None:
+    """Point the process's standard output to its standard error; what it was, if that is known."""
+    try:
+        kept = os.dup(1)
+    except OSError:  # closed, or none
+        return None
+    try:
+        os.dup2(2, 1)
+    except OSError:
+        os.close(kept)
+        return None
+    return kept
+
+
+# Objects of other people's that a command names: module:name, or file.py:name. A module is looked
+# for in the current folder and in PYTHONPATH; whatever goes wrong while loading becomes one
+# message.
+
+
+def load_object(target: str, what: str = "what to audit") -> Any:
+    """The object that `module:name` or `file.py:name` names."""
+    return load_with_module(target, what)[0]
+
+
+def load_with_module(target: str, what: str = "what to audit") -> tuple[Any, ModuleType]:
+    """The object that `module:name` or `file.py:name` names, and the module that has it.
+
+    Args:
+        what: what the object is for, in messages.
+    """
+    source, colon, name = target.rpartition(":")
+    if not colon or not source or not name:
+        message = f"{shorten(repr(target))} names no function"
+        hint = "write module:function, path/to/file.py:function or a channel file (.json)"
+        raise InvalidInput(message, field=what, value=target, hint=hint)
+    module = (
+        _import_file(Path(source), what) if source.endswith(".py") else _import_module(source, what)
+    )
+    if not hasattr(module, name):
+        public = [key for key, value in vars(module).items() if callable(value) and key[0] != "_"]
+        raise UnknownName(f"function of {source}", name, public)
+    return getattr(module, name), module
+
+
+def _import_module(name: str, what: str) -> ModuleType:
+    here = os.getcwd()
+    if here not in sys.path:
+        sys.path.insert(0, here)
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name is not None and (name + ".").startswith(error.name + "."):
+            message = f"there is no module {shorten(repr(name))} in this folder or on PYTHONPATH"
+            raise InvalidInput(message, field=what, value=name) from None
+        raise _import_error(name, what, error) from error
+    except (Exception, SystemExit) as error:
+        raise _import_error(name, what, error) from error
+
+
+def _import_file(path: Path, what: str) -> ModuleType:
+    if not path.is_file():
+        message = f"there is no file {shorten(path)}"
+        raise InvalidInput(message, field=what, value=str(path), hint="see its path")
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:
+        raise _import_error(str(path), what, error) from error
+    return module
+
+
+def _import_error(name: str, what: str, error: BaseException) -> InvalidInput:
+    words = f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
+    return InvalidInput(f"{name} cannot be imported: {words}", field=what, value=name)
+
+
+# What the commands about association studies share.
+
+EXCLUDED_STUDY_WORDS = ("size-known", "linked", "known", "uninformed", "family", "people", "delta")
+"""Options that a study does not take, since everyone knows how many cases there are."""
+
+
+def plan_study(
+    target: Mapping[str, Any], adversary: Mapping[str, Any], relation: str = "label-swap"
+) -> Plan:
+    """The plan: everyone knows how many cases there are, unless one label may change by itself."""
+    from whosin.calibration import read_plan
+
+    known = {} if relation == "label" else {"size-known": True}
+    return read_plan({**adversary, **known}, target)
+
+
+def read_numbers(text: str, field: str) -> list[int]:
+    from whosin.errors import spelled_whole
+
+    return [
+        spelled_whole(part.strip().replace("_", ""), field)
+        for part in text.split(",")
+        if part.strip()
+    ]
+
+
+@contextmanager
+def show_progress(what: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar that is told how much of a work is done."""
+    with progress_bar() as bar:
+        task = bar.add_task(what, total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
 def refuse_repeated(command: Any, arguments: Sequence[str]) -> dict[str, str]:
@@ -54,62 +432,6 @@ def refuse_repeated(command: Any, arguments: Sequence[str]) -> dict[str, str]:
     return {option.opts[0].lstrip("-"): option.opts[0] for option in getattr(command, "params", ())}
 
 
-def demo(
-    keep: Annotated[
-        Path | None, typer.Option(help="Keep the table, scenario, ledger and report here.")
-    ] = None,
-    json: Json = False,
-) -> None:
-    """Plan, estimate and release statistics of a generated hospital, with a report and a ledger."""
-    require_extras("release", "charts")
-    if keep is None:
-        with TemporaryDirectory(prefix="whosin-demo-") as folder:
-            _tell_story(Path(folder), json=json, kept=False)
-        return
-    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
-        raise InvalidInput(
-            f"{keep.name} is there already, and not an empty folder",
-            field="--keep",
-            value=keep.name,
-            hint="choose a new one",
-        )
-    _tell_story(keep, json=json, kept=True)
-
-
-def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
-    from whosin.app.example_data import write_hospital
-    from whosin.release.scenario import load_scenario
-    from whosin.report import html, releases
-    from whosin.report.terminal import print_document
-
-    scenario = load_scenario(write_hospital(folder))
-    with scenario.open_session() as session:
-        estimates = session.dry_run(scenario.queries, **scenario.budget)
-        release = scenario.release(session)
-    html.save_report(scenario.title, scenario.plan, release, folder / "report.html", scenario)
-    try:
-        scenario.open_session()
-    except BudgetRefused as error:
-        refusal = str(error)
-    if json:
-        data = {
-            "estimates": [releases.estimate_data(estimate) for estimate in estimates],
-            **release.to_dict(),
-        }
-        print_json({"title": scenario.title, **data, "second": refusal})
-        return
-    told = releases.describe_demo(scenario.title, scenario.plan, estimates, release, refusal)
-    print_document(told)
-    print()
-    command = "whosin" if which("whosin") else sys.argv[0]  # as it can be typed here
-    if kept:
-        print(f"Kept in {folder}: hospital.parquet, hospital.toml, ledger.db, report.html")
-        print(f"{command} release {quote(str(folder / 'hospital.toml'))} --dry-run")
-    else:
-        print("To keep its table and its report:")
-        print(f"{command} demo --keep demo")
-
-
 COMMANDS = {
     "plan": "plan:plan",
     "explain": "explain:explain",
@@ -126,7 +448,7 @@ COMMANDS = {
     "audit": "audit:app",
     "gwas": "gwas:app",
     "serve": "serve:serve",
-    "demo": "main:demo",
+    "demo": "release:demo",
     "cite": "explain:cite",
 }
 """Where each command is: a module of this package, and a function or several commands in it."""
@@ -146,7 +468,7 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
     )
     for name in names:
         module, _, attribute = COMMANDS[name].partition(":")
-        found = getattr(import_module(f"whosin.app.cli.{module}"), attribute)
+        found = getattr(importlib.import_module(f"whosin.app.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):
             app.add_typer(found, name=name)
         else:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import (
+from whosin.app.cli.main import (
     Draw,
     Json,
     add_options,

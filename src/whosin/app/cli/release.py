@@ -1,4 +1,4 @@
-"""`whosin release`, `whosin sql` and `whosin inspect`: answers from a scenario, and its table."""
+"""`whosin release`, `sql`, `draft`, `inspect` and `demo`: answers from a scenario."""
 
 from __future__ import annotations
 
@@ -10,11 +10,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from shlex import quote
+from shutil import which
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import (
+from whosin.app.cli.main import (
     Continues,
     Json,
     NewPeople,
@@ -34,6 +37,7 @@ from whosin.errors import (
     Interrupted,
     InvalidInput,
     UnknownName,
+    require_extras,
 )
 from whosin.plain_files import require_new_file, write_file
 
@@ -447,3 +451,59 @@ def _sql_scenario(path: Path, loaded: Scenario) -> dict[str, Any]:
     if loaded.budget:
         data["budget"] = dict(loaded.budget)
     return {**data, "queries": [scenario_keys(query) for query in loaded.queries]}
+
+
+def demo(
+    keep: Annotated[
+        Path | None, typer.Option(help="Keep the table, scenario, ledger and report here.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Plan, estimate and release statistics of a generated hospital, with a report and a ledger."""
+    require_extras("release", "charts")
+    if keep is None:
+        with TemporaryDirectory(prefix="whosin-demo-") as folder:
+            _tell_story(Path(folder), json=json, kept=False)
+        return
+    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
+        raise InvalidInput(
+            f"{keep.name} is there already, and not an empty folder",
+            field="--keep",
+            value=keep.name,
+            hint="choose a new one",
+        )
+    _tell_story(keep, json=json, kept=True)
+
+
+def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
+    from whosin.app.example_data import write_hospital
+    from whosin.release.scenario import load_scenario
+    from whosin.report import html, releases
+    from whosin.report.terminal import print_document
+
+    scenario = load_scenario(write_hospital(folder))
+    with scenario.open_session() as session:
+        estimates = session.dry_run(scenario.queries, **scenario.budget)
+        release = scenario.release(session)
+    html.save_report(scenario.title, scenario.plan, release, folder / "report.html", scenario)
+    try:
+        scenario.open_session()
+    except BudgetRefused as error:
+        refusal = str(error)
+    if json:
+        data = {
+            "estimates": [releases.estimate_data(estimate) for estimate in estimates],
+            **release.to_dict(),
+        }
+        print_json({"title": scenario.title, **data, "second": refusal})
+        return
+    told = releases.describe_demo(scenario.title, scenario.plan, estimates, release, refusal)
+    print_document(told)
+    print()
+    command = "whosin" if which("whosin") else sys.argv[0]  # as it can be typed here
+    if kept:
+        print(f"Kept in {folder}: hospital.parquet, hospital.toml, ledger.db, report.html")
+        print(f"{command} release {quote(str(folder / 'hospital.toml'))} --dry-run")
+    else:
+        print("To keep its table and its report:")
+        print(f"{command} demo --keep demo")

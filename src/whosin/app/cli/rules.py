@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Json, add_options, print_result
+from whosin.app.cli.main import Json, add_options, print_result
 from whosin.errors import InvalidInput
 
 app = typer.Typer(

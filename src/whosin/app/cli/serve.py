@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from whosin.app.cli.options import Json, print_json
+from whosin.app.cli.main import Json, print_json
 from whosin.errors import InvalidInput, invalid_value, require_extras
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.options import Json, add_options, print_result, refuse_options
+from whosin.app.cli.main import Json, add_options, print_result, refuse_options
 from whosin.documents import read_object
 from whosin.errors import InvalidInput
 

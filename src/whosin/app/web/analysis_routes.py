@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from whosin.app.cli.options import plain_json
+from whosin.app.cli.main import plain_json
 from whosin.app.web.bodies import (
     BoundedRoute,
     DistortionBody,

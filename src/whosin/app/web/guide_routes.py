@@ -15,7 +15,7 @@ from typing import Any
 from fastapi import APIRouter
 from pydantic import BaseModel
 
-from whosin.app.cli.options import plain_json
+from whosin.app.cli.main import plain_json
 from whosin.app.cli.plan import measure_accuracy
 from whosin.app.web import folder, scenarios, tasks
 from whosin.app.web.access import Settings, Visitor, has_ledger

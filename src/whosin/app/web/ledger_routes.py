@@ -9,7 +9,7 @@ from typing import Any
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel
 
-from whosin.app.cli.options import plain_json
+from whosin.app.cli.main import plain_json
 from whosin.app.web.access import (
     COOKIE_NAME,
     Access,

@@ -14,7 +14,7 @@ from fastapi.responses import FileResponse
 from pydantic import BaseModel, ValidationError
 
 from whosin import documents
-from whosin.app.cli.options import plain_json
+from whosin.app.cli.main import plain_json
 from whosin.app.web import bodies, folder, scenarios, tasks
 from whosin.app.web.access import Settings, Visitor, request_visitor, server_settings
 from whosin.app.web.bodies import (
@@ -55,6 +55,8 @@ from whosin.report.card import budget_state_card, cost_words, describe_people
 from whosin.report.document import SectionData, section_data
 from whosin.report.html import release_report
 from whosin.report.releases import (
+    answer_decimals,
+    column_scales,
     describe_costs,
     describe_preflight,
     estimate_data,
@@ -62,8 +64,6 @@ from whosin.report.releases import (
     suggestion_data,
 )
 from whosin.report.table_views import (
-    answer_decimals,
-    column_scales,
     csv_bytes,
     describe_agreement,
     page_data,

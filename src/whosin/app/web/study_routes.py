@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from fastapi import APIRouter, Request
 from pydantic import BaseModel
 
-from whosin.app.cli.options import EXCLUDED_STUDY_WORDS, plain_json, plan_study
+from whosin.app.cli.main import EXCLUDED_STUDY_WORDS, plain_json, plan_study
 from whosin.app.web import folder, tasks
 from whosin.app.web.access import (
     Settings,
