@@ -349,6 +349,7 @@ class AdversarySection(Section, place="[adversary]"):
     """Who may be looking."""
 
     prior: Range | None = say("How sure they may be already: 0.05..0.5, or 0.5.")
+    secret: Text | None = say("membership (default); value: what the rows of someone in it say.")
     size_known: Flag = say("They know how many are in the data.", False, spelled="size-known")
     linked: Whole | None = say("How many people come and go together, at most.")
     known: Whole | None = say("How many people they know to be in or out, at most.")

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
@@ -65,6 +65,8 @@ if TYPE_CHECKING:
 
 ANY_BELIEFS = "any beliefs, everyone else known"
 SIZE_KNOWN = "any beliefs, and the size known"
+NOT_WHO_IS_IN = "about who is in, if the size is not known"
+ANY_VALUE = "any beliefs about the value, or about who is in if the size is known"
 LINKED_PEOPLE = "anything, such as that all are in or none"
 MAX_ENLARGEMENTS = 60
 """How often the noise on a series is at least doubled before the search ends."""
@@ -166,6 +168,11 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
     else:
         sized = ratio_of_replacement(rational(epsilon), rational(dp_delta), rational(failing_at))
         fallback = list_fallbacks(adversary, round_up(exact_fraction(ratio)), sized)
+    if family.about_records:
+        words = {"D_I": NOT_WHO_IS_IN, "D_B": ANY_VALUE}
+        fallback = tuple(
+            replace(each, words=words.get(each.family, each.words)) for each in fallback
+        )
     baseline = target.baseline()
     return Plan(
         target=target,
@@ -378,6 +385,8 @@ def read_adversary(data: Written | AdversarySection, target: Target) -> Family:
     check_kind(target, Target, "target")  # type: ignore[type-abstract]
     with at("adversary"):
         said = AdversarySection.read(data, "adversary").given
+        if said.get("secret") == "membership":
+            del said["secret"]
         if "family" in said:
             others = [word for word in said if word not in ("family", "people")]
             with at("family"):

@@ -27,7 +27,7 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 
 from whosin.calibration.targets import NumberTarget, Target
-from whosin.errors import ImpossibleTarget, invalid_value, spell
+from whosin.errors import ImpossibleTarget, InvalidInput, invalid_value, spell
 from whosin.exact import (
     ONE_HALF,
     Array,
@@ -41,6 +41,7 @@ from whosin.exact import (
     log_down,
     read_ranged,
 )
+from whosin.families import Adversary, Family
 
 MIN_DELTA_ROOM = Fraction(1, 10**9)
 """The share of a limit that a δ has to leave: below it there is no ε that anyone could use, and
@@ -75,6 +76,15 @@ class RateTarget(Target):
     """A target that bounds a rate of every test, at some limit."""
 
     averages: ClassVar[bool] = True
+    names_people: ClassVar[bool] = True
+    """Whether it speaks of those who are in and of those who are not."""
+
+    def against(self, family: Family) -> Adversary:
+        if self.names_people and family.about_records:
+            message = f"{self.words_taken[0]} is about who is in, and not about what rows say"
+            hint = "with secret = value use a posterior, gamma, gain, rho, profile or advantage"
+            raise InvalidInput(message, field=self.words_taken[0], value=self, hint=hint)
+        return super().against(family)
 
     def verdict(self, rate: Fraction, *, enough: bool) -> str:
         """A rate that the best tests reach, beside the one that is asked for, in a sentence."""
@@ -163,6 +173,7 @@ class Advantage(NumberTarget, RateTarget):
     advantage: object
     name: ClassVar[str] = "advantage"
     measured_as: ClassVar[str] = "attack advantage"
+    names_people: ClassVar[bool] = False
 
     @property
     def limit(self) -> Fraction:

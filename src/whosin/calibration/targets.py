@@ -497,6 +497,8 @@ class Rho(NumberTarget):
             raise InvalidInput(
                 message, field="family", value=family, hint=f"use one-of={self.m} or fixed-size"
             )
+        if family.about_records:  # m-ary randomised response attains it (F18)
+            return Adversary(prior, prior, "replace", theorems=known.theorems)
         return Adversary(prior, prior, "replace", tight=self.m == 2, theorems=("T5", "T8"))
 
     def words(self) -> str:

@@ -23,6 +23,8 @@ from whosin.exact import (
 )
 from whosin.families import Adversary, Family
 
+SECRET_KINDS = ("membership", "value")
+ASKS_FOR_A_VALUE = "knows that a person is in, and asks for a value of that person"
 SHOWN_PRIORS = tuple(Fraction(p, 100) for p in (1, 5, 10, 25, 50, 75, 90, 99))
 
 
@@ -42,6 +44,7 @@ class Explanation:
 
     Attributes:
         curve: what tests reach, where more is known than ε and δ.
+        secret: "membership", or "value": what the rows of someone known to be in say.
     """
 
     epsilon: float
@@ -51,6 +54,7 @@ class Explanation:
     priors: tuple[Fraction, ...]
     readings: tuple[Reading, ...]
     curve: TradeOff | None = None
+    secret: str = "membership"
 
     def posterior(self, reading: Reading, prior: Fraction) -> float:
         """The largest posterior of this adversary from this prior."""
@@ -62,6 +66,12 @@ class Explanation:
         """(FPR, TPR): what the best test reaches that this ε and δ allow."""
         curve = self.tests()
         return [(fpr, round_up(exact_fraction(curve.tpr(fpr)))) for fpr in FALSE_POSITIVE_RATES]
+
+    def right_guesses(self, luck: Fraction) -> float:
+        """How often a guess of a value is right at most, on average over all answers, if it would
+        be with this chance without them (F36); no belief bounds it if that may fail."""
+        by_curve = round_up(exact_fraction(self.tests().tpr(luck)))
+        return by_curve if self.delta else min(by_curve, self.posterior(self.readings[0], luck))
 
     def tests(self) -> TradeOff:
         """What the best tests reach, as far as it is known."""
@@ -75,7 +85,8 @@ class Explanation:
             "delta": self.delta,
             "relation": self.relation,
             "failure": self.failure,
-            "rates": [{"fpr": fpr, "tpr": tpr} for fpr, tpr in self.rates()],
+            **({"secret": self.secret} if self.secret != "membership" else {}),
+            **self._test_data(),
             "adversaries": [
                 {
                     "family": reading.symbol,
@@ -91,6 +102,16 @@ class Explanation:
             ],
         }
 
+    def _test_data(self) -> dict[str, object]:
+        if self.secret == "membership":
+            return {"rates": [{"fpr": fpr, "tpr": tpr} for fpr, tpr in self.rates()]}
+        guesses = [
+            {"luck": prior, "right": self.right_guesses(prior)}
+            for prior in self.priors
+            if 0 < prior < 1
+        ]
+        return {"guesses": guesses}
+
 
 def explain_epsilon(
     epsilon: Fraction,
@@ -98,8 +119,11 @@ def explain_epsilon(
     relation: str = "add-remove",
     band: tuple[Fraction, Fraction] | None = None,
     curve: TradeOff | None = None,
+    secret: str = "membership",
 ) -> Explanation:
-    """Read an ε, or an (ε, δ), as beliefs (T4, T5, T6, T7, T18)."""
+    """Read an ε, or an (ε, δ), as beliefs (T4, T5, T6, T7, T14, T18)."""
+    if secret not in SECRET_KINDS:
+        raise UnknownName("secret", secret, SECRET_KINDS)
     if not epsilon > 0:
         raise invalid_value("epsilon", "above 0", float(epsilon))
     if not 0 <= delta < 1:
@@ -116,7 +140,14 @@ def explain_epsilon(
             return math.inf
         return round_up(exp_up(times * epsilon) / (1 - 1 / FAILURE_FACTOR if delta else 1))
 
-    if relation == "add-remove":
+    failing = delta
+    if secret == "value":
+        # Replacing a person is a removal and an addition: (2ε, (1 + e^ε)δ).
+        twice = relation == "add-remove"
+        failing = (1 + exp_up(epsilon)) * delta if twice and delta else delta
+        allowed = math.inf if failing * FAILURE_FACTOR >= 1 else held(2 if twice else 1)
+        readings = [Reading("D_*", ASKS_FOR_A_VALUE, allowed, "T6" if twice else "T14")]
+    elif relation == "add-remove":
         readings = [Reading("D_I", "may know everyone else", held(1), "T4")]
         if not delta:
             readings += [
@@ -129,8 +160,9 @@ def explain_epsilon(
             Reading("D_I", "does not take the size as known", math.inf, "T12"),
         ]
     readings.append(Reading("D_U", "may believe anything", math.inf, "T3"))
-    fails, priors = min(1.0, float(delta * FAILURE_FACTOR)), _prior_grid(band)
-    return Explanation(level, float(delta), relation, fails, priors, tuple(readings), curve)
+    fails, priors = min(1.0, round_up(failing * FAILURE_FACTOR)), _prior_grid(band)
+    known = tuple(readings)
+    return Explanation(level, float(delta), relation, fails, priors, known, curve, secret)
 
 
 def _prior_grid(band: tuple[Fraction, Fraction] | None) -> tuple[Fraction, ...]:

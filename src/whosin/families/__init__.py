@@ -11,11 +11,11 @@ from whosin.families.base import Adversary, Family, Worst
 from whosin.families.explicit import Explicit
 from whosin.families.fixed_size import FixedSize, OneOf, SwapOfTwo
 from whosin.families.independent import AnyPrior, Cliques, Independent, OneOfTwo
-from whosin.families.uncertain import AtMostKnown, FixedProbability, Uninformed
+from whosin.families.uncertain import AtMostKnown, FixedProbability, Uninformed, ValueOfOne
 
 __all__ = ["FAMILY_KINDS", "Adversary", "AnyPrior", "AtMostKnown", "Cliques", "Explicit", "Family"]
 __all__ += ["FixedProbability", "FixedSize", "Independent", "OneOf", "OneOfTwo", "SwapOfTwo"]
-__all__ += ["Uninformed", "Worst", "read_family"]
+__all__ += ["Uninformed", "ValueOfOne", "Worst", "read_family"]
 
 
 def __dir__() -> list[str]:
@@ -35,6 +35,7 @@ FAMILY_KINDS: dict[str, type[Family]] = {
         Uninformed,
         Cliques,
         AtMostKnown,
+        ValueOfOne,
         Explicit,
     )
 }

@@ -93,7 +93,7 @@ class OtherPeople:
 Weighted = tuple[tuple[int, Fraction], ...]
 Range = tuple[Fraction, Fraction]
 WHOLE_RANGE: Range = (Fraction(0), Fraction(1))
-MEMBERSHIP_WORDS = "that a person is in the data"
+MEMBERSHIP_WORDS, VALUE_WORDS = "that a person is in the data", "of a value of that person"
 """What someone may be sure of, after "sure"."""
 PARAMETER_LETTERS = {"m": "m", "k": "k", "β": "beta"}
 """The parameters in symbols, and the fields that hold them."""
@@ -203,6 +203,10 @@ class Family(ABC):
     """The key of `AdversarySection` that chooses it, if it has one."""
     relation: ClassVar[str] = "add-remove"
     """The neighbours that its adversaries compare: "add-remove", or "replace" for a known size."""
+    about_records: ClassVar[bool] = False
+    """Whether its priors are about the values of rows, and not about who is in."""
+    secret: ClassVar[str] = MEMBERSHIP_WORDS
+    """What its adversaries want to be sure of, after "sure"."""
     symbol: ClassVar[str]
     definition: ClassVar[str]
     source: ClassVar[str]
@@ -226,7 +230,7 @@ class Family(ABC):
         return tuple(getattr(self, each.name) for each in fields(self))  # type: ignore[arg-type]
 
     @abstractmethod
-    def contains(self, prior: Prior, space: Subsets) -> bool:
+    def contains(self, prior: Prior, space: Any) -> bool:
         """Whether a prior belongs to the family on this space."""
 
     @abstractmethod
@@ -377,9 +381,9 @@ class Bounded(Family):
         if (low, high) == WHOLE_RANGE:
             return "and believes anything at all about that person"
         if low == high:
-            return f"and is {chosen_percent(low, 'nearest')} sure {MEMBERSHIP_WORDS}"
+            return f"and is {chosen_percent(low, 'nearest')} sure {self.secret}"
         ends = " and ".join(chosen_percent(end, "nearest") for end in (low, high))
-        return f"and is between {ends} sure {MEMBERSHIP_WORDS}"
+        return f"and is between {ends} sure {self.secret}"
 
     @property
     def limits(self) -> str:

@@ -1,10 +1,10 @@
-"""Adversaries who are unsure of others: at most k known, one probability for all, uninformed."""
+"""Adversaries unsure of others: at most k known, one probability, uninformed; or of a value."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from itertools import product
@@ -16,6 +16,7 @@ import numpy as np
 from whosin.errors import (
     MAX_POPULATION,
     InvalidInput,
+    UnknownName,
     Unsupported,
     invalid_value,
     read_whole,
@@ -34,6 +35,7 @@ from whosin.exact import (
 )
 from whosin.families.base import (
     MAX_COINS,
+    VALUE_WORDS,
     WHOLE_RANGE,
     Adversary,
     Bounded,
@@ -68,7 +70,7 @@ from whosin.spaces.quotients import (
     spread_on_grid,
 )
 from whosin.spaces.statistics import Contributions
-from whosin.spaces.worlds import Subsets
+from whosin.spaces.worlds import Subsets, need_records
 
 
 @dataclass(frozen=True)
@@ -417,3 +419,64 @@ def _sample_with_without(
         return present, absent
     weights = binomial_rows(grid.lengths[kind] - 1, beta)
     return np.matmul(weights, present), np.matmul(weights, absent)
+
+
+@dataclass(frozen=True)
+class ValueOfOne(Bounded):
+    """D_*: someone is known to be in, and the secret is what their rows say: one value of a row
+    against another, all other rows being known (Zhao17, section III-B).
+
+    Beliefs are those in the value in question; nothing is assumed of the other values. Unknown rows
+    that do not depend on the person's average over cases in which they are known, so they change
+    nothing; for rows that do, see `RecordMembership`.
+    """
+
+    low: object = 0
+    high: object = 1
+
+    name: ClassVar[str] = "value"
+    example: ClassVar[str] = "value=0.05..0.5"
+    key: ClassVar[str] = "secret"
+    relation: ClassVar[str] = "replace"
+    secret: ClassVar[str] = VALUE_WORDS
+    symbol: ClassVar[str] = "D_*"
+    definition: ClassVar[str] = "one value against another of someone who is in, others known"
+    source: ClassVar[str] = "Zhao17, section III-B"
+    theorems: ClassVar[tuple[str, ...]] = ("T14",)
+    about_records: ClassVar[bool] = True
+
+    @property
+    def downward(self) -> bool:  # type: ignore[override]
+        return self.bounds == WHOLE_RANGE
+
+    upward = downward
+
+    def adversary(self) -> Adversary:
+        return replace(super().adversary(), theorems=("T14", "T11"))
+
+    def contains(self, prior: Prior, space: Any) -> bool:
+        space = need_records(space, "a value")
+        listed = enumerate(map(rational, prior.on_records(space, flint_rational)))
+        masses = {space.world(world): mass for world, mass in listed if mass}
+        if len(masses) != 2 or sum(a != b for a, b in zip(*masses, strict=True)) != 1:
+            return False
+        return any(self.bounds[0] <= mass <= self.bounds[1] for mass in masses.values())
+
+    def includes(self, other: Family) -> bool:
+        return isinstance(other, ValueOfOne) and is_nested(self.bounds, other.bounds)
+
+    def words(self) -> str:
+        return (
+            "someone who knows that a person is in the data, may know everything about everyone "
+            f"else, {self.band}"
+        )
+
+    @classmethod
+    def chosen(cls, value: object, prior: Range | None) -> Self:
+        if value != cls.name:
+            raise UnknownName("secret", str(value), ("membership", cls.name))
+        return cls.within(prior or WHOLE_RANGE)
+
+    def worst(self, likelihoods: Array, lattice: Lattice, positive: bool = True) -> Iterator[Worst]:
+        need_records(lattice.space, "a value")
+        return iter(())

@@ -19,7 +19,7 @@ from whosin.exact import (
     read_ranged,
     round_down,
 )
-from whosin.families import Family
+from whosin.families import Family, ValueOfOne
 from whosin.families.base import WHOLE_RANGE, Bounded
 from whosin.mechanisms import Channel, read_channel
 from whosin.notions.base import (
@@ -36,8 +36,10 @@ from whosin.notions.base import (
     worst_case,
 )
 from whosin.notions.bayesian_privacy import BayesianDifferentialPrivacy
+from whosin.notions.differential_privacy import DifferentialPrivacy
 from whosin.notions.failure_probability import level_at_delta, list_cases
 from whosin.spaces import Space
+from whosin.spaces.worlds import need_records
 
 MEETING_SLACK = 2.0**-40
 """A bound and a case whose levels are closer than this, relatively, are equal but for rounding."""
@@ -61,6 +63,10 @@ class PositiveMembership(Notion):
             raise invalid_value("family", "a family of priors", repr(self.family))
 
     @property
+    def about_records(self) -> bool:  # type: ignore[override]
+        return self.family.about_records
+
+    @property
     def title(self) -> str:
         return f"{super().title} privacy against {self.family.summary}"
 
@@ -79,6 +85,11 @@ class PositiveMembership(Notion):
         if failing:
             return self._failing(mechanism, space, failing)
         channel = read_channel(mechanism, space)
+        if isinstance(self.family, ValueOfOne):
+            need_records(channel.space, "a value")
+            found = DifferentialPrivacy("replace").measure(channel)
+            sides = beliefs.sides(*self.family.bounds, self.positive)
+            return _level_of_values(self, found, *sides)
         result = worst_case(channel, self.family, self.positive)
         if result is None:
             bound = self._bound(channel)
@@ -102,7 +113,7 @@ class PositiveMembership(Notion):
         value = exact_or_up(most.gamma, exact)
         bound = self._bound(channel)
         if bound is None or value >= (bound if exact else bound * (1 - MEETING_SLACK)):
-            return Level(value, case, True, self._theorems(), notion=self, nearer=nearer)
+            return Level(value, case, True, self.family_theorems, notion=self, nearer=nearer)
         most_known = max(bound, value)
         return Level(most_known, case, False, ("T11",), value, notion=self, nearer=nearer)
 
@@ -149,7 +160,9 @@ class PositiveMembership(Notion):
         worst = beliefs.worst_belief(ratio, *beliefs.sides(*self.family.beliefs, self.positive))
         return exact_or_up(worst.gamma, certificate.exact and is_exact(*self.family.parameters))
 
-    def _theorems(self) -> tuple[str, ...]:
+    @property
+    def family_theorems(self) -> tuple[str, ...]:
+        """What a level against the family rests on."""
         used = self.family.theorems
         if not self.positive:  # T7, T8 and T10 speak of positive membership only
             used = tuple({"T1": "T2"}.get(t, t) for t in used if t in ("T1", "T3", "T4", "T5"))
@@ -182,28 +195,35 @@ class RecordMembership(OfPriors):
     unit: ClassVar[str] = "γ"
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        result = BayesianDifferentialPrivacy(self.prior).measure(mechanism, space)
-        most = result.witness
-        if most is None:
-            return Level(exp_float(result.value), None, result.exact, result.theorems, notion=self)
-        exact, ratio = is_exact(most.ratio), most.ratio
-        if ratio != math.inf:
-            ratio = max(exact_fraction(ratio), Fraction(1))
-        worst = beliefs.worst_belief(ratio, *WHOLE_RANGE)
+        found = BayesianDifferentialPrivacy(self.prior).measure(mechanism, space)
+        return _level_of_values(self, found, *WHOLE_RANGE)
 
-        def case_at(belief: Fraction) -> Witness:
-            before, after = (
-                exact_or_up(each, exact) for each in (belief, beliefs.posterior(ratio, belief))
-            )
-            return replace(most, prior=before, posterior=after, attained=worst.attained)
 
-        value: Number = exp_float(result.value)
-        lower = None if result.lower is None else exp_float(result.lower)
-        if lower is None and log_up(ratio) >= result.value:
-            value = exact_or_up(worst.gamma, exact)
+def _level_of_values(notion: Notion, found: Level, low: Fraction, high: Fraction) -> Level:
+    """γ from the ε between two values of a row, for beliefs in [low, high] in one of them."""
+    most, theorems = found.witness, found.theorems
+    if most is None:
+        return Level(exp_float(found.value), None, found.exact, theorems, notion=notion)
+    exact, ratio = is_exact(most.ratio), most.ratio
+    if ratio != math.inf:
+        ratio = max(exact_fraction(ratio), Fraction(1))
+    worst = beliefs.worst_belief(ratio, low, high)
 
-        def nearer(claim: Fraction) -> Witness:
-            return case_at(beliefs.closer(ratio, worst.prior, claim))
+    def case_at(belief: Fraction) -> Witness:
+        before, after = (
+            exact_or_up(each, exact) for each in (belief, beliefs.posterior(ratio, belief))
+        )
+        return replace(most, prior=before, posterior=after, attained=worst.attained)
 
-        case, theorems = case_at(worst.prior), result.theorems
-        return Level(value, case, result.exact, theorems, lower, notion=self, nearer=nearer)
+    value: Number = exp_float(found.value)
+    lower = None if found.lower is None else exp_float(found.lower)
+    if isinstance(notion, PositiveMembership):  # every other row is known: no bracket
+        value, theorems = exact_or_up(worst.gamma, exact), notion.family_theorems
+    elif lower is None and log_up(ratio) >= found.value:
+        value = exact_or_up(worst.gamma, exact)
+
+    def nearer(claim: Fraction) -> Witness:
+        return case_at(beliefs.closer(ratio, worst.prior, claim))
+
+    case = case_at(worst.prior)
+    return Level(value, case, found.exact, theorems, lower, notion=notion, nearer=nearer)

@@ -188,25 +188,34 @@ def _thousand_people(plan: Plan) -> TextSection:
     """The promise as people out of 1,000: a belief, unless only tests are bounded, and a test."""
     from whosin.curves import tradeoff
 
-    rates = promised_rates(plan.target)
-    accused = EXAMPLE_FPR if rates is None else rates[0]
+    rates, values = promised_rates(plan.target), plan.family.about_records
+    low, high = plan.beliefs
+    prior = min(max(EXAMPLE_PRIOR, low), high)
+    accused = rates[0] if rates else prior if values else EXAMPLE_FPR
     reached = float(tradeoff(plan).tpr(accused))
     test = (
         f"A test that accuses {per_thousand(float(accused))} of 1,000 people who are not in "
         f"recognises at most {per_thousand(reached)} of 1,000 who are."
     )
+    if values:
+        test = (
+            f"On average over all answers the trade-off curve lets guesses of which "
+            f"{per_thousand(float(accused))} in 1,000 are right by luck be right in at most "
+            f"{per_thousand(reached)} (F36)."
+        )
     if is_dp(plan) and plan.target.averages:
         marks = Marks.of(float(accused), reached, "by guessing", "by the best test")
         return make_section(PEOPLE_HEADING, test, marks)
-    low, high = plan.beliefs
-    prior = min(max(EXAMPLE_PRIOR, low), high)
     after = plan_curves(plan)[-1][2](float(prior))
     fails = float(plan.failure if is_dp(plan) else plan.delta)
     but = f", but for a probability of {format_general(fails)}" if fails else ""
+    about = "about whom someone was {} sure, {} are in"
+    if values:
+        about = "known to be in, of whom someone was {} sure of a value, {} have it"
+    about = about.format(format_percent(prior, "down"), per_thousand(float(prior)))
     belief = (
-        f"Of 1,000 people about whom someone was {format_percent(prior, 'down')} sure, "
-        f"{per_thousand(float(prior))} are in. Afterwards that someone can be as sure as if "
-        f"{per_thousand(after)} were, and no surer{but}."
+        f"Of 1,000 people {about}. Afterwards that someone can be as sure as if "
+        f"{per_thousand(after)} {'had' if values else 'were'}, and no surer{but}."
     )
     return make_section(PEOPLE_HEADING, belief, test, Marks.of(float(prior), after))
 

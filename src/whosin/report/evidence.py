@@ -272,7 +272,13 @@ def evidence_schema() -> dict[str, Any]:
         "failure": share,
         "posteriors": beliefs_schema,
     }
-    risk = {"name": text, "most": {"type": ["number", "null"]}, "answer": text, "assumption": text}
+    risk = {
+        "name": text,
+        "luck": share,
+        "most": {"type": ["number", "null"]},
+        "answer": text,
+        "assumption": text,
+    }
     kept: dict[str, Any] = {
         "dataset": text,
         "state": text,

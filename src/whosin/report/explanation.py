@@ -104,11 +104,7 @@ def describe_explanation(meaning: Explanation, verdict: Sufficiency | None = Non
                 *may,
                 level=2,
             ),
-            make_section(
-                "",
-                "How many of those who are in a test recognises, by how many others it accuses:",
-                _rate_table(meaning),
-            ),
+            make_section("", *_test_parts(meaning)),
             make_section("", picture, Theorems(theorems)),
         ),
     )
@@ -173,6 +169,19 @@ def _posterior_table(meaning: Explanation) -> TextTable:
     return make_table(("someone who", *priors), rows, right=priors)
 
 
+def _test_parts(meaning: Explanation) -> tuple[str, TextTable]:
+    """What tests or guesses reach, on average over all answers."""
+    if meaning.secret == "membership":
+        words = "How many of those who are in a test recognises, by how many others it accuses:"
+        return words, _rate_table(meaning)
+    shown = [prior for prior in meaning.priors if 0 < prior < 1]
+    heads = [format_percent(prior, "down") for prior in shown]
+    right = [format_percent(meaning.right_guesses(prior), "up") for prior in shown]
+    row = ("right with them, at most", *right)
+    words = "How often a guess of the value is right, on average over all answers (F36):"
+    return words, make_table(("right without the answers", *heads), [row], right=heads)
+
+
 def _rate_table(meaning: Explanation) -> TextTable:
     rates = meaning.rates()
     accused = [format_percent(fpr, "down") for fpr, _ in rates]
@@ -219,6 +228,14 @@ def _resident_paragraphs(
     meaning: Explanation, reading: Reading, prior: Fraction, after: float
 ) -> list[str | Marks]:
     before, most = per_thousand(float(prior)), per_thousand(after)
+    if meaning.secret == "value":
+        return [
+            f"Think of 1,000 people who are in the data, of whom someone is "
+            f"{format_percent(prior, 'down')} sure of a value: {before} of them have it.",
+            f"After the publication that someone can be as sure as if {most} of the 1,000 had it, "
+            f"and no surer. This holds for someone who {reading.who}.",
+            Marks.of(float(prior), after),
+        ]
     return [
         f"Think of 1,000 people about whom someone is {format_percent(prior, 'down')} sure that "
         f"they are in the data: for {before} of them that is true.",
@@ -248,9 +265,10 @@ def _officer_paragraphs(
     meaning: Explanation, reading: Reading, prior: Fraction, after: float
 ) -> list[str | Marks]:
     outside = [other for other in meaning.readings if other.ratio == math.inf]
+    of_what = "that a person is in the data" if meaning.secret == "membership" else "of it"
     return [
-        f"Risk: someone who {reading.who} and was {format_percent(prior, 'down')} sure that a "
-        f"person is in the data becomes at most {format_percent(after, 'up')} sure "
+        f"Risk: someone who {reading.who} and was {format_percent(prior, 'down')} sure {of_what} "
+        f"becomes at most {format_percent(after, 'up')} sure "
         f"({per_thousand(after)} of 1,000, before {per_thousand(float(prior))}).",
         f"Measure: differential privacy, ε = {format_epsilon(meaning.epsilon, 'up')}, "
         f"δ = {format_general(meaning.delta)}, neighbours by {meaning.relation}. "

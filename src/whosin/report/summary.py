@@ -26,7 +26,6 @@ from whosin.exact import (
     rational,
     round_up,
 )
-from whosin.families.base import MEMBERSHIP_WORDS
 from whosin.ledger import BudgetState
 from whosin.ledger.budget import PeopleBudget
 from whosin.release import Release
@@ -57,6 +56,14 @@ RARE_SHARE = Fraction(1, 10_000)
 """How many people fit the example of a description."""
 TEST_FPR, MORE_THAN_HALF = Fraction(1, 100), Fraction(9, 10)
 MAX_NAMED_ITEMS = 8
+SURE_OF_MEMBERSHIP = (
+    "“Sure” is about one thing: whether a person is in the data. It is not about what the data say "
+    "of that person."
+)
+SURE_OF_A_VALUE = (
+    "“Sure” is about one thing: what the data say of a person of whom it is known that they are in "
+    "them. Nothing is promised about who is in."
+)
 
 
 @dataclass(frozen=True)
@@ -124,54 +131,73 @@ def list_priors(plan: Plan, *, assumed: bool = True) -> list[Fraction]:
 
 @dataclass(frozen=True)
 class DisclosureRisk:
-    """A risk with a number and what that rests on; `most` is None where nothing is bounded."""
+    """A risk with a number and what that rests on.
+
+    Attributes:
+        luck: how often a guess would succeed that sees nothing.
+        most: what it can become; None where nothing is bounded.
+    """
 
     name: str
+    luck: float
     most: float | None
     answer: str
     assumption: str
 
 
 def assess_risks(plan: Plan) -> list[DisclosureRisk]:
-    """Singling out, linkability and inference, from the plan's ratios and its best test.
+    """Singling out, linkability and inference: three points of one curve, the plan's (F36).
 
-    A description p that is chosen by looking at the publication fits a participant whose row was
-    drawn independently of the others with probability at most e^ε' Pr[p] + δ', where (ε', δ') is
-    for replacements: with a fresh row in the participant's place p is independent of that row.
+    A guess is right at most 1 − f(luck) of the time where it would be right with a chance of `luck`
+    had it not seen the answers: a description that fits a person, a test whether a record is in,
+    what someone's rows say. After the most telling answer a guess of a value may be surer than
+    that: such a belief compares two values, a replacement.
     """
     from whosin.curves import tradeoff
 
-    swapped = bound_replacement(plan)
-    independent = "people's rows do not depend on each other; everyone else's may be known"
-    described = inferred = None
-    singling = inference = "Not bounded: nothing about it follows from this promise."
+    swapped, curve = bound_replacement(plan), tradeoff(plan)
+    rare, falsely, half = (
+        min(1.0, round_up(exact_fraction(curve.tpr(luck))))
+        for luck in (RARE_SHARE, TEST_FPR, ONE_HALF)
+    )
+    unbounded = "Not bounded: nothing about it follows from this promise."
+    singling = inference = unbounded
+    described: float | None = None
+    inferred: float | None = None
     if swapped.ratio != inf:
-        fits = exact_fraction(swapped.ratio) * RARE_SHARE
-        described, inferred = round_up(min(Fraction(1), fits)), swapped.posterior(ONE_HALF)
+        described, inferred = rare, swapped.posterior(ONE_HALF)
         others = format_count(RARE_SHARE.denominator)
         often = format_figures(described * RARE_SHARE.denominator, 3, "up")
         singling = (
             f"A description that 1 in {others} people fit, chosen after reading the publication, "
-            f"fits a certain participant with a chance of at most {often} in {others}"
-            f"{swapped.exception}."
+            f"fits a certain participant with a chance of at most {often} in {others}."
         )
         tenth = format_percent(swapped.posterior(Fraction(1, 10)), "up")
         inference = (
             "Whoever guesses what a participant's entries say goes from 50% sure to at most "
-            f"{format_percent(inferred, 'up')}, from 10% to at most {tenth}{swapped.exception}."
+            f"{format_percent(inferred, 'up')}, from 10% to at most {tenth}{swapped.exception}. "
+            f"Guesses of which half are right by luck are right at most "
+            f"{format_percent(min(half, inferred), 'up')} of the time."
         )
-    recognised = min(1.0, float(tradeoff(plan).tpr(TEST_FPR)))
     linking = (
         "Someone who has a person's whole record from elsewhere and tests whether it is in here "
-        f"recognises at most {format_percent(recognised, 'up')} of those who are in, if "
+        f"recognises at most {format_percent(falsely, 'up')} of those who are in, if "
         f"{format_percent(TEST_FPR)} of the others are accused by mistake."
     )
+    if plan.family.about_records:  # nothing is promised about who is in
+        linking = (
+            "Someone who has two whole records of a participant from elsewhere and tests which is "
+            f"in here recognises the right one in at most {format_percent(falsely, 'up')} of "
+            f"cases, if {format_percent(TEST_FPR)} of the wrong ones are taken for right. Whether "
+            "someone is in at all is not protected."
+        )
+    independent = "people's rows do not depend on each other; everyone else's may be known"
     counted = "everything that was published about these people is in one ledger"
     general = "What is true of people in general can be learned, also about a participant"
     return [
-        DisclosureRisk("singling out", described, singling, independent),
-        DisclosureRisk("linkability", recognised, linking, counted),
-        DisclosureRisk("inference", inferred, inference, f"{independent}. {general}"),
+        DisclosureRisk("singling out", float(RARE_SHARE), described, singling, independent),
+        DisclosureRisk("linkability", float(TEST_FPR), falsely, linking, counted),
+        DisclosureRisk("inference", 0.5, inferred, inference, f"{independent}. {general}"),
     ]
 
 
@@ -181,7 +207,7 @@ def explain_inference(plan: Plan) -> str:
     prior = max(list_priors(plan), default=ONE_HALF)
     bounds = (bound_replacement(plan), ONE_HALF), (bound_presence(plan), prior)
     shown, promised = (bound.words(each) for bound, each in bounds)
-    if shown == promised or bounds[0][0].ratio == inf:
+    if shown == promised or bounds[0][0].ratio == inf or plan.family.about_records:
         return ""
     twice = ""
     if plan.relation == "add-remove":
@@ -236,8 +262,7 @@ def _describe_for_everyone(
     yield make_section(
         "The promise",
         Paragraph((Strong(promise_sentence(plan)),)),
-        "“Sure” is about one thing: whether a person is in the data. It is not about what the data "
-        "say of that person.",
+        SURE_OF_A_VALUE if plan.family.about_records else SURE_OF_MEMBERSHIP,
         *card.describe_delta(plan),
         *_other_answers(plan, release.budget_state),
         *(part for part in people[0].parts[:: len(people[0].parts) - 1]),  # a belief, its marks
@@ -261,7 +286,7 @@ def promise_sentence(plan: Plan) -> str:
     """The promise of a plan in one sentence."""
     who, becomes = plan.family.words(), plan.target.words()
     comma = "," if "," in who else ""
-    about = " of it" if MEMBERSHIP_WORDS in who else " that a person is in the data"
+    about = " of it" if plan.family.secret in who else f" {plan.family.secret}"
     about = about if becomes.endswith(" sure") else ""
     return f"{who[0].upper()}{who[1:]}{comma} {becomes}{about}."
 
@@ -290,7 +315,9 @@ def _wrong_choice_parts(plan: Plan) -> Iterator[TextTable | Paragraph]:
     first = [assumed.words(prior) if prior in inside else "–" for prior in priors]
     rows = [("is as was assumed", *first)]
     names = ["may believe anything beforehand", "also knows how many people are in"]
-    if plan.relation == "replace":  # the number of people is exact, and may show who is in
+    if plan.family.about_records:
+        names = ["asks who is in, and does not know how many", "may believe anything beforehand"]
+    elif plan.relation == "replace":  # the number of people is exact, and may show who is in
         names = ["does not know yet how many people are in", "knows it, and may believe anything"]
     others = zip(
         [*names, "believes that all are in, or none"],

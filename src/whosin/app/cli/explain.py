@@ -66,6 +66,9 @@ def explain(
     relation: Annotated[
         str | None, typer.Option(help="What ε is about: add-remove (default) or replace.")
     ] = None,
+    secret: Annotated[
+        str, typer.Option(help="membership: who is in; value: what the rows of someone in it say.")
+    ] = "membership",
     ledger: Annotated[
         str | None, typer.Option(help="With --from: debit this ledger, before you publish.")
     ] = None,
@@ -110,8 +113,9 @@ def explain(
     else:
         level, failing = rational(epsilon, "--epsilon"), rational(delta or "0", "--delta")
         source = ExplainedBudget(level, failing, relation or "add-remove")
-    explained = explain_epsilon(source.epsilon, source.delta, source.relation, band, source.curve)
-    verdict = check_target(target, prior, source) if target else None
+    numbers = source.epsilon, source.delta, source.relation
+    explained = explain_epsilon(*numbers, band, source.curve, secret)
+    verdict = check_target(target, prior, source, secret) if target else None
     _debit_ledger(source.stated, ledger, dataset, title)
     data = explained.to_dict() | ({} if rho is None else {"rho": float(source.rho)})
     data |= {} if source.stated is None else {"from": source.stated.to_dict()}
@@ -250,15 +254,19 @@ def _call_function(function: Any) -> Any:
 
 
 def check_target(
-    words: Mapping[str, Any], prior: str | None, source: ExplainedBudget
+    words: Mapping[str, Any],
+    prior: str | None,
+    source: ExplainedBudget,
+    secret: str = "membership",
 ) -> Sufficiency:
     """Whether it is enough for the stated target, for someone with this prior."""
     from whosin.calibration import read_adversary, read_target
     from whosin.curves.epsilon_meaning import check_sufficiency
 
     target = read_target(words)
-    size_known = {"size-known": True} if source.relation == "replace" else {}
-    family = read_adversary({"prior": prior, **size_known}, target)
+    known: dict[str, Any] = {"size-known": True} if source.relation == "replace" else {}
+    known = known if secret == "membership" else {"secret": secret}
+    family = read_adversary({"prior": prior, **known}, target)
     try:
         numbers = source.epsilon, source.delta, source.relation
         return check_sufficiency(target, family, *numbers, source.curve)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from whosin.gwas.labels import LabelledPeople, LabelPlan
 
 app = typer.Typer()
-LABEL_EXCLUSIONS = ("linked", "known", "uninformed", "family", "people", "delta")
+LABEL_EXCLUSIONS = ("secret", "linked", "known", "uninformed", "family", "people", "delta")
 BEACON_EXCLUSIONS = (*LABEL_EXCLUSIONS, "size-known")
 PHENOTYPE_SUFFIXES = (".txt", ".tsv", ".pheno", ".phen")
 

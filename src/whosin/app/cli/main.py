@@ -379,7 +379,8 @@ def _import_error(name: str, what: str, error: BaseException) -> InvalidInput:
 
 # What the commands about association studies share.
 
-EXCLUDED_STUDY_WORDS = ("size-known", "linked", "known", "uninformed", "family", "people", "delta")
+NEIGHBOUR_WORDS = ("secret", "size-known", "linked", "known", "uninformed", "family", "people")
+EXCLUDED_STUDY_WORDS = (*NEIGHBOUR_WORDS, "delta")
 """Options that a study does not take, since everyone knows how many cases there are."""
 
 

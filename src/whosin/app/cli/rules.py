@@ -101,7 +101,7 @@ def check(
 
 
 @app.command()
-@add_options("target", "adversary")
+@add_options("target", "adversary", without=("secret",))
 def plan(
     target: Mapping[str, Any],
     adversary: Mapping[str, Any],
