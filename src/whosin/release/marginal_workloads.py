@@ -10,6 +10,10 @@ tells apart are measured as one: a workload that asks for two ranges of a hundre
 cells for them, and one that asks for cantons alone counts cantons. Whatever is asked of a column is
 then sums of these parts (`Sums`). Sums of cells, and their whole version, come from the same
 estimate as the cells.
+
+A column expression is a column, a function of one, a level of a hierarchy, or sums of these in
+their order: cumulative(age), ranges(age). It lists its groups in an order in which every sum is a
+run of them. The group "other" is in no range and in no cumulative count.
 """
 
 from __future__ import annotations
@@ -17,17 +21,17 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
-from itertools import groupby, product
+from itertools import accumulate, groupby, pairwise, product
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from whosin.errors import InvalidInput, spell
+from whosin.errors import InvalidInput, at, invalid_value, shorten, spell
 from whosin.exact import Array, rational
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.ledger.encoding import EPSILON_UNITS
@@ -50,11 +54,190 @@ from whosin.marginals.estimation import estimate_table
 from whosin.marginals.workload import MAX_MARGINAL_CELLS, Attributes
 from whosin.noise import GaussianNoise
 from whosin.noise.distributions import Noise, make_noise
-from whosin.release.column_expressions import Cellular, MergedValues
 from whosin.release.cost import CONFIDENCE_LEVEL, LAPLACE_QUANTILE, NORMAL_QUANTILE, Share
-from whosin.release.groups import ColumnExpression, GroupGrid
+from whosin.release.domains import Dates, Range, read_day
+from whosin.release.groups import (
+    FORM_PATTERN,
+    Cellular,
+    GroupGrid,
+    MergedValues,
+    UpperLevel,
+    group_domain,
+)
 from whosin.release.scan import TableScan
 from whosin.release.table import Table
+
+CUMULATIVE, RANGES = "cumulative", "ranges"
+MAX_RANGES = 1_000
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class ColumnExpression:
+    """One way to ask a column.
+
+    Attributes:
+        name: as it was asked.
+        root: the column, or the function of one, whose cells are summed.
+        domain: the domain of the root.
+        labels: what each sum is called.
+        order: the cells of the root.
+        spans: the runs of cells, in that order, that the sums are.
+        cells: its own domain where each cell of the root is in one sum: the root's, or a level.
+    """
+
+    name: str
+    root: str
+    domain: Cellular
+    labels: tuple[str | int, ...]
+    order: tuple[int, ...]
+    spans: tuple[Span, ...]
+    cells: Cellular | None
+
+    @property
+    def marks(self) -> list[int]:
+        """For each cell of the root which sums it is in, as bits."""
+        changes = [0] * (len(self.order) + 1)
+        for bit, (start, end) in enumerate(self.spans):
+            changes[start] ^= 1 << bit
+            changes[end] ^= 1 << bit
+        result = [0] * len(self.order)
+        running = accumulate(changes[:-1], lambda one, other: one ^ other)
+        for cell, marks in zip(self.order, running, strict=True):
+            result[cell] = marks
+        return result
+
+
+def column_form(
+    table: Table, name: str, ranges: Mapping[str, object], field: str
+) -> ColumnExpression:
+    """What a name stands for.
+
+    Args:
+        field: where it was named.
+    """
+    match = FORM_PATTERN.fullmatch(name)
+    known = name in table.columns or name in table.levels
+    if known or match is None or match[1] not in (CUMULATIVE, RANGES):
+        with at(field):
+            return _plain_form(table, name)
+    inner = match[2].strip()
+    with at(field):
+        base = _plain_form(table, inner)
+    if match[1] == CUMULATIVE:
+        last = len(base.labels) - (base.domain.outside is None)
+        return _summed_form(base, name, [(0, end) for end in range(1, last + 1)])
+    if inner not in ranges:
+        raise InvalidInput(
+            f"{name} is asked, and ranges has none for {inner}", field="ranges", value=inner
+        )
+    with at(f"ranges.{inner}"):
+        return _summed_form(base, name, _read_spans(base, inner, ranges[inner]))
+
+
+def _plain_form(table: Table, name: str) -> ColumnExpression:
+    domain = group_domain(table, name)
+    if not isinstance(domain, UpperLevel):
+        count = len(domain.labels)
+        spans = tuple((index, index + 1) for index in range(count))
+        return ColumnExpression(
+            name, name, domain, domain.labels, tuple(range(count)), spans, domain
+        )
+    root = domain.domain
+    placed = [*domain.parents.numbers, *([domain.beyond] if root.outside is None else [])]
+    order = sorted(range(len(placed)), key=lambda cell: placed[cell])
+    sizes = [len(list(same)) for _, same in groupby(placed[cell] for cell in order)]
+    ends = list(accumulate(sizes, initial=0))
+    spans = tuple(pairwise(ends))
+    return ColumnExpression(name, domain.column, root, domain.labels, tuple(order), spans, domain)
+
+
+def _summed_form(base: ColumnExpression, name: str, runs: list[Span]) -> ColumnExpression:
+    """Sums of runs of what a form has, from a first to before a last one."""
+    spans = tuple((base.spans[first][0], base.spans[end - 1][1]) for first, end in runs)
+    labels = tuple(_span_label(base, first, end) for first, end in runs)
+    return ColumnExpression(name, base.root, base.domain, labels, base.order, spans, None)
+
+
+def _bin_edges(base: ColumnExpression) -> tuple[str, ...]:
+    """The ends of bins, as texts; none where cells have names."""
+    cells = base.cells
+    if isinstance(cells, Range):
+        return tuple(repr(float(rational(edge))).removesuffix(".0") for edge in cells.edges)
+    if isinstance(cells, Dates) and not isinstance(cells.edges, str):
+        return tuple(str(edge) for edge in cells.edges)
+    return ()
+
+
+def _span_label(base: ColumnExpression, first: int, end: int) -> str:
+    if edges := _bin_edges(base):
+        return f"{edges[first]}..{edges[end]}"
+    names = base.labels[first], base.labels[end - 1]
+    return str(names[0]) if end == first + 1 else f"{names[0]}..{names[1]}"
+
+
+def _read_spans(base: ColumnExpression, name: str, listed: object) -> list[Span]:
+    """Ranges as people write them: [18, 29] or "18..29"."""
+    if not isinstance(listed, list | tuple) or not 1 <= len(listed) <= MAX_RANGES:
+        accepted = f'a list of 1 to {spell(MAX_RANGES)} ranges, such as [18, 29] or "18..29"'
+        raise invalid_value(name, accepted, repr(listed)[:80])
+    result = [_read_one(base, name, each) for each in listed]
+    for index, each in enumerate(result):
+        if each in result[:index]:
+            raise InvalidInput(
+                f"{name} has the range {_span_label(base, *each)!r} twice", field=name
+            )
+    if all(end - first == len(base.labels) for first, end in result):
+        raise InvalidInput(
+            f"{name} has only ranges over all groups, which count everything",
+            field=name,
+            hint="add a range that leaves something out",
+        )
+    return result
+
+
+def _read_one(base: ColumnExpression, name: str, given: object) -> Span:
+    ends: Any = given.split("..") if isinstance(given, str) else given
+    if not isinstance(ends, list | tuple) or len(ends) != 2:
+        raise invalid_value(name, 'ranges such as [18, 29] or "18..29"', repr(given)[:80])
+    if edges := _bin_edges(base):
+        known, what = edges, "edges of its bins"
+        first, last = (_find_index(known, _spell_edge(base, end)) for end in ends)
+    else:
+        declared = len(base.labels) - (base.domain.outside is None)
+        known, what = tuple(map(str, base.labels[:declared])), "declared values"
+        first, last = (_find_index(known, str(end).strip()) for end in ends)
+    if first is None or last is None:
+        wrong = ends[0] if first is None else ends[1]
+        raise InvalidInput(
+            f"{name} has a range that ends at {shorten(repr(wrong)[:80])}, which is not one of "
+            f"the {what}",
+            field=name,
+            value=wrong,
+        )
+    end = last if edges else last + 1
+    if first >= end:
+        raise InvalidInput(
+            f"{name} has the range {shorten(repr(given)[:80])}, whose end is not above its start",
+            field=name,
+            value=given,
+        )
+    return first, end
+
+
+def _spell_edge(base: ColumnExpression, end: object) -> str:
+    """An end as edges are spelled; as it is where it is none."""
+    try:
+        if isinstance(base.cells, Dates):
+            return read_day(end.strip() if isinstance(end, str) else end, "end").isoformat()
+        return repr(float(rational(end))).removesuffix(".0")
+    except InvalidInput:
+        return str(end)
+
+
+def _find_index(known: tuple[str, ...], name: str) -> int | None:
+    return known.index(name) if name in known else None
+
 
 LEVEL_COUNT = 16
 FINEST_LOG_RATIO = math.log(1.02)

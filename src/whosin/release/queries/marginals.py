@@ -21,12 +21,15 @@ from whosin.release.contribution_bounds import (
 )
 from whosin.release.cost import CostEstimate, ExpectedError, Share
 from whosin.release.engines.base import Progress
-from whosin.release.groups import RANGES, ColumnExpression, GroupGrid, column_form
+from whosin.release.groups import GroupGrid
 from whosin.release.marginal_workloads import (
+    RANGES,
+    ColumnExpression,
     MarginalRequest,
     NoisyTable,
     allowed_half_width,
     asked_tables,
+    column_form,
     half_widths,
     measure_counts,
     noise_words,
