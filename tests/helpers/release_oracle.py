@@ -20,9 +20,9 @@ import pyarrow as pa
 import whosin as wi
 from whosin.calibration import Plan
 from whosin.release import DuckDB, Range, Values
+from whosin.release.column_expressions import GroupGrid
 from whosin.release.cost import Share
 from whosin.release.engines.base import further_source
-from whosin.release.groups import GroupGrid
 
 
 class OneDatabase(DuckDB):

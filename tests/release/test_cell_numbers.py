@@ -18,7 +18,7 @@ from release_oracle import ENGINE
 from spark_session import shared_spark
 from whosin.errors import InvalidInput
 from whosin.release import Count, DuckDB, Spark, Table, Values
-from whosin.release.groups import GroupGrid
+from whosin.release.column_expressions import GroupGrid
 
 # What engines might take for the same: case, spaces, padding, forms of one letter, signs, nothing.
 TEXTS = st.sampled_from(

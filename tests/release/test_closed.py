@@ -27,8 +27,8 @@ from whosin.release import (
     Values,
 )
 from whosin.release.budget_allocation import estimate_batch_cost
+from whosin.release.column_expressions import GroupGrid
 from whosin.release.domains import read_domain
-from whosin.release.groups import GroupGrid
 from whosin.release.inspection import check_table
 from whosin.release.table import register_table
 

@@ -15,8 +15,8 @@ from amounts import some
 from refusals import refused
 from whosin.errors import BudgetRefused
 from whosin.release import Count, Histogram, Rows, Synthetic, Top, Values
+from whosin.release.column_expressions import GroupGrid
 from whosin.release.domains import read_domain
-from whosin.release.groups import GroupGrid
 from whosin.release.inspection import check_table
 from whosin.release.table import register_question, register_table
 

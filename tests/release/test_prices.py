@@ -21,7 +21,7 @@ from whosin.ledger.budget import NEIGHBOUR_RELATIONS, concentrated_budget
 from whosin.noise import GaussianNoise, LaplaceNoise
 from whosin.release.budget_allocation import RemainingBudget, estimate_batch_cost, split_budget
 from whosin.release.cost import NoisyAggregate, Share
-from whosin.release.queries.counts import _key_delta, _key_threshold
+from whosin.release.queries.keys import _key_delta, _key_threshold
 from whosin.release.queries.synthetic import prior_response, uniform_response
 
 DOMAINS = {"ward": ["A", "B", "C"], "x": release.Range(-2, 3, step="1/10", edges=(-2, 0, 3))}

@@ -15,7 +15,7 @@ from whosin.noise import LaplaceNoise
 from whosin.noise.distributions import Noise, make_noise
 from whosin.release.contribution_bounds import ROWS_PART, Aggregate
 from whosin.release.cost import NoisyAggregate
-from whosin.release.queries.moments import laplace_tail, noisy_proportion, noisy_quotient
+from whosin.release.queries.sums import laplace_tail, noisy_proportion, noisy_quotient
 
 SURE = 1e-6
 KINDS = ("laplace", "gaussian")

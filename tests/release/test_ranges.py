@@ -23,7 +23,7 @@ from whosin.noise import GaussianNoise, LaplaceNoise
 from whosin.noise.distributions import make_noise
 from whosin.release import Dates, Marginals, Range, Values
 from whosin.release.budget_allocation import estimate_batch_cost
-from whosin.release.groups import MergedValues
+from whosin.release.column_expressions import MergedValues
 from whosin.release.scenario import load_scenario
 
 TOWNS = ("Zürich", "Bern", "Winterthur", "Biel")

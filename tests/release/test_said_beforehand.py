@@ -18,7 +18,7 @@ from whosin.errors import BudgetRefused, InvalidInput
 from whosin.ledger import Ledger
 from whosin.noise import LaplaceNoise
 from whosin.release.answer import noisy_note, too_noisy
-from whosin.release.queries.counts import noise_of_count
+from whosin.release.queries.sums import noise_of_count
 from whosin.release.scenario import load_scenario
 
 COLUMNS = ("value", "low", "high")

@@ -15,8 +15,8 @@ import release_oracle as oracle
 from amounts import some
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS
 from whosin.release import Count, Histogram, Mean, Range, Rows, Sum, Top, Variance
+from whosin.release.column_expressions import GroupGrid
 from whosin.release.contribution_bounds import Aggregate, ContributionBounds
-from whosin.release.groups import GroupGrid
 
 PARTS = [(1, 1), (0, 3), (-2, 0), (-2, 3), (1, 3), (-3, -1), (-2, 2)]
 

@@ -19,8 +19,8 @@ from whosin import release
 from whosin.errors import BudgetRefused, InvalidInput, ScanFailed, StoreFailed
 from whosin.ledger import Cost, Spend, encoding
 from whosin.release import Count, Rows, Session, Sum
+from whosin.release.column_expressions import GroupGrid
 from whosin.release.engines.base import share_scans
-from whosin.release.groups import GroupGrid
 
 DATA = {"who": ["a", "b", "c"], "x": [1.0, 2.0, 3.0]}
 PLAN = oracle.PLANS["add-remove"]

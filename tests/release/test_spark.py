@@ -65,13 +65,13 @@ from whosin.release import (
     Table,
     Values,
 )
+from whosin.release.column_expressions import GroupGrid
 from whosin.release.conditions import parse_condition
 from whosin.release.cost import Share
 from whosin.release.engines import spark as engines_spark
 from whosin.release.engines.base import RedrawnFile
 from whosin.release.engines.spark import QUOTING_LOGGERS
 from whosin.release.engines.spark_workers import can_tally
-from whosin.release.groups import GroupGrid
 from whosin.release.sql import parse_queries
 
 pytestmark = [

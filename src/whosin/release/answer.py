@@ -25,9 +25,9 @@ from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import Cost, PeopleBudget
 from whosin.ledger.entries import Entry
 from whosin.notebook_display import Displayed
+from whosin.release.column_expressions import free_column_name
 from whosin.release.contribution_bounds import bounds_statement
 from whosin.release.cost import NOISY_LEVEL, OPTIMAL_SPLIT, apportion_cost, is_too_noisy
-from whosin.release.groups import free_column_name
 from whosin.release.queries import QUERIES
 from whosin.release.queries.base import POINT
 

@@ -45,7 +45,7 @@ from whosin.release.cost import (
 )
 from whosin.release.queries import Query
 from whosin.release.queries.base import Linear
-from whosin.release.queries.counts import planned_count
+from whosin.release.queries.sums import planned_count
 from whosin.release.table import Table
 
 SPLIT_KINDS = ("weights", "relative-error", OPTIMAL_SPLIT)

@@ -19,9 +19,15 @@ from typing import Any
 
 from whosin.errors import at
 from whosin.exact import format_figures, rational
+from whosin.release.column_expressions import (
+    Cellular,
+    GroupGrid,
+    add_levels,
+    base_column,
+    root_column,
+)
 from whosin.release.conditions import parse_condition
 from whosin.release.domains import CLAMP, DROP, OTHER_LABEL, Domain, Range
-from whosin.release.groups import Cellular, GroupGrid, add_levels, base_column, root_column
 from whosin.release.row_values import (
     MAX_RANKED_ROWS,
     double_value,

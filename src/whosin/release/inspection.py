@@ -12,12 +12,12 @@ from typing import Any
 
 from whosin.errors import LazyModule, shorten, spell
 from whosin.exact import rational
+from whosin.release.column_expressions import GroupGrid, add_levels
 from whosin.release.conditions import condition_columns, parse_condition
 from whosin.release.contribution_bounds import ContributionPolicy, column_behind, filter_rows
 from whosin.release.domains import CLAMP, Dates, Domain, Range, Values, date_code
 from whosin.release.engines.base import file_kind, left_out, list_files
 from whosin.release.engines.confined import find_broken_lines
-from whosin.release.groups import GroupGrid, add_levels
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
 

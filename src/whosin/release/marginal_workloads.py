@@ -54,9 +54,7 @@ from whosin.marginals.estimation import estimate_table
 from whosin.marginals.workload import MAX_MARGINAL_CELLS, Attributes
 from whosin.noise import GaussianNoise
 from whosin.noise.distributions import Noise, make_noise
-from whosin.release.cost import CONFIDENCE_LEVEL, LAPLACE_QUANTILE, NORMAL_QUANTILE, Share
-from whosin.release.domains import Dates, Range, read_day
-from whosin.release.groups import (
+from whosin.release.column_expressions import (
     FORM_PATTERN,
     Cellular,
     GroupGrid,
@@ -64,6 +62,8 @@ from whosin.release.groups import (
     UpperLevel,
     group_domain,
 )
+from whosin.release.cost import CONFIDENCE_LEVEL, LAPLACE_QUANTILE, NORMAL_QUANTILE, Share
+from whosin.release.domains import Dates, Range, read_day
 from whosin.release.scan import TableScan
 from whosin.release.table import Table
 

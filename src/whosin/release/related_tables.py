@@ -16,6 +16,7 @@ from functools import cached_property
 from typing import Any, ClassVar, TypeAlias
 
 from whosin.errors import InvalidInput, LazyModule, at, read_whole, spell
+from whosin.release.column_expressions import fold_name, free_name, join_columns, select_columns
 from whosin.release.conditions import condition_columns, parse_condition, unknown_column
 from whosin.release.domains import MAX_VALUES, Domain, Range
 from whosin.release.engines.base import Engine
@@ -29,7 +30,6 @@ from whosin.release.features import (
     readable_values,
     tie_values,
 )
-from whosin.release.groups import fold_name, free_name, join_columns, select_columns
 from whosin.release.row_values import cast_value, exact_cast, is_usable, rows_with_unit, whole_rows
 from whosin.scenario_model import FurtherTableSection
 

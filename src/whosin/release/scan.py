@@ -27,9 +27,9 @@ import numpy as np
 from whosin.exact import Array
 from whosin.marginals.workload import Attributes, cover_sets
 from whosin.release import contribution_bounds
+from whosin.release.column_expressions import GroupGrid
 from whosin.release.contribution_bounds import eligible_rows
 from whosin.release.engines.base import Progress, RowCounter, whole_numbers
-from whosin.release.groups import GroupGrid
 from whosin.release.table import Table
 
 CODE_BITS = 63

@@ -23,6 +23,7 @@ from typing import Any
 from whosin.errors import InvalidInput, LazyModule, Mistakes, require_extras
 from whosin.exact import rational
 from whosin.release import queries as kinds
+from whosin.release.column_expressions import base_column
 from whosin.release.conditions import (
     TEXT_HINT,
     SqlMistakes,
@@ -32,7 +33,6 @@ from whosin.release.conditions import (
 )
 from whosin.release.contribution_bounds import eligible_rows
 from whosin.release.domains import Dates
-from whosin.release.groups import base_column
 from whosin.release.queries import Query
 from whosin.release.queries.base import MAX_NAME_LENGTH, Linear
 from whosin.release.related_tables import JOIN_REASON, PrivateTable

@@ -24,9 +24,9 @@ from whosin.ledger import Ledger
 from whosin.ledger.budget import Cost, describe_promise
 from whosin.marginals import Measurement, Workload, cell_variances
 from whosin.plain_files import remove_unlocked, remove_unlocked_folders
+from whosin.release.column_expressions import GroupGrid
 from whosin.release.cost import CONFIDENCE_LEVEL, Share
 from whosin.release.engines.base import DIGEST_LETTERS, list_drafts
-from whosin.release.groups import GroupGrid
 from whosin.release.marginal_workloads import NoisyTable, measured_values, spread_words
 from whosin.release.queries.base import FILE_COLUMNS
 from whosin.release.queries.marginals import Marginals

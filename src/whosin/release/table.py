@@ -30,12 +30,7 @@ from whosin.exact import rational
 from whosin.interrupts import run_interruptibly
 from whosin.ledger import encoding
 from whosin.ledger.registration import Registration
-from whosin.release.conditions import unknown_column
-from whosin.release.domains import DROP, Dates, Domain, Parents, Range, Values, read_domain
-from whosin.release.engines import DuckDB, Engine
-from whosin.release.engines.base import collect_lazy, file_kind, is_database, list_files
-from whosin.release.engines.databases import Address, describe_table, read_address
-from whosin.release.groups import (
+from whosin.release.column_expressions import (
     Cellular,
     UpperLevel,
     base_column,
@@ -43,6 +38,11 @@ from whosin.release.groups import (
     declared_levels,
     derive_column,
 )
+from whosin.release.conditions import unknown_column
+from whosin.release.domains import DROP, Dates, Domain, Parents, Range, Values, read_domain
+from whosin.release.engines import DuckDB, Engine
+from whosin.release.engines.base import collect_lazy, file_kind, is_database, list_files
+from whosin.release.engines.databases import Address, describe_table, read_address
 from whosin.release.row_values import is_usable
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import Any
 from whosin.plain_files import check_writable, write_file
 from whosin.release import Answer, Release
 from whosin.release.answer import NOISY_MARK
-from whosin.release.groups import free_column_name
+from whosin.release.column_expressions import free_column_name
 from whosin.release.queries.base import POINT
 from whosin.report.document import (
     TextTable,

@@ -31,7 +31,7 @@ from whosin.notions.reading import read_notion
 from whosin.priors import Independent, Prior, Uniform
 from whosin.references import THEOREMS
 from whosin.release.budget_allocation import NOISE_KINDS
-from whosin.release.queries.counts import noise_of_count
+from whosin.release.queries.sums import noise_of_count
 from whosin.report import card as report_card
 from whosin.report.charts import NODE_POSITIONS, rates_drawn
 from whosin.report.document import SectionData, format_short, rounding_side, section_data

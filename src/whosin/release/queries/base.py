@@ -24,6 +24,7 @@ from whosin.errors import InvalidInput, Mistakes, UnknownName, at_keys, invalid_
 from whosin.exact import Array, rational
 from whosin.ledger.budget import COUNTED_NOTION, Spend, describe_promise
 from whosin.ledger.encoding import canonical_json
+from whosin.release.column_expressions import GroupGrid, base_column, root_column
 from whosin.release.conditions import condition_columns
 from whosin.release.contribution_bounds import (
     Aggregate,
@@ -50,7 +51,6 @@ from whosin.release.cost import (
 )
 from whosin.release.domains import MAX_BOUND
 from whosin.release.engines.base import QUESTION_COLUMN, FilteredScan, Progress
-from whosin.release.groups import GroupGrid, base_column, root_column
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
 

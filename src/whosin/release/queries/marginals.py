@@ -13,6 +13,7 @@ from whosin.ledger.budget import Spend
 from whosin.marginals import Workload
 from whosin.marginals.allocation import ERROR_GOALS
 from whosin.marginals.workload import Attributes, list_sets
+from whosin.release.column_expressions import GroupGrid
 from whosin.release.contribution_bounds import (
     ContributionPolicy,
     CostWarning,
@@ -21,7 +22,6 @@ from whosin.release.contribution_bounds import (
 )
 from whosin.release.cost import CostEstimate, ExpectedError, Share
 from whosin.release.engines.base import Progress
-from whosin.release.groups import GroupGrid
 from whosin.release.marginal_workloads import (
     RANGES,
     ColumnExpression,

@@ -31,6 +31,7 @@ from whosin.exact import Array, exact_fraction, format_figures, rational
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
 from whosin.noise import uniform
 from whosin.release import contribution_bounds
+from whosin.release.column_expressions import GroupGrid
 from whosin.release.contribution_bounds import ContributionPolicy, eligible_rows
 from whosin.release.cost import (
     CONFIDENCE_LEVEL,
@@ -42,7 +43,6 @@ from whosin.release.cost import (
 )
 from whosin.release.domains import Range
 from whosin.release.engines.base import Progress, whole_numbers
-from whosin.release.groups import GroupGrid
 from whosin.release.queries.base import NAME, POINT, NumberQuery, Query, plain_number
 from whosin.release.row_values import number_value
 from whosin.release.table import Table

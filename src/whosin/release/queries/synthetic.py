@@ -39,6 +39,7 @@ from whosin.exact import Array, exact_fraction, exp_down, format_decimals, log_u
 from whosin.ledger.budget import Cost, Spend
 from whosin.noise import bernoulli, uniform
 from whosin.release import contribution_bounds
+from whosin.release.column_expressions import GroupGrid, check_one_level
 from whosin.release.contribution_bounds import (
     ContributionPolicy,
     CostWarning,
@@ -47,7 +48,6 @@ from whosin.release.contribution_bounds import (
 )
 from whosin.release.cost import NOISY_LEVEL, CostEstimate, ExpectedError, Share
 from whosin.release.engines.base import Progress, RedrawnFile, WrittenFile
-from whosin.release.groups import GroupGrid, check_one_level
 from whosin.release.queries.base import FILE_COLUMNS, Query
 from whosin.release.queries.marginals import Marginals, column_names
 from whosin.release.synthetic_selection import SELECTION_STRATEGIES, SpanningTree

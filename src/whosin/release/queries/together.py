@@ -20,6 +20,7 @@ from whosin.exact import Array
 from whosin.ledger.budget import COUNTED_NOTION, Spend
 from whosin.marginals import IntervalRadii, Workload, cell_variances
 from whosin.marginals.workload import Attributes
+from whosin.release.column_expressions import GroupGrid
 from whosin.release.conditions import condition_columns
 from whosin.release.contribution_bounds import (
     ContributionBounds,
@@ -35,7 +36,6 @@ from whosin.release.cost import (
     apportion_cost,
 )
 from whosin.release.engines.base import Progress
-from whosin.release.groups import GroupGrid
 from whosin.release.marginal_workloads import (
     ANSWER_DIGITS,
     NoisyTable,
@@ -50,7 +50,7 @@ from whosin.release.marginal_workloads import (
     workload_noise,
 )
 from whosin.release.queries.base import MAX_NAME_LENGTH, Query, plain_number
-from whosin.release.queries.counts import Count, Rows, planned_count
+from whosin.release.queries.sums import Count, Rows, planned_count
 from whosin.release.scan import TableScan
 from whosin.release.table import Table
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from whosin.release.column_expressions import GroupGrid
 from whosin.release.contribution_bounds import count_people, eligible_rows
-from whosin.release.groups import GroupGrid
-from whosin.release.queries.counts import Count
+from whosin.release.queries.sums import Count
 from whosin.release.table import Table
 
 

@@ -1,6 +1,6 @@
-"""Counts of people and rows, histograms, undeclared keys, and the most frequent groups.
+"""Counts by keys that were not declared, and the most frequent groups.
 
-Counts by keys that were not declared: a key shows only if many privacy units have it. Each privacy
+A key shows only if many privacy units have it. Each privacy
 unit is in at most g keys. Noise a^|k| is added to each count that is not 0, and keys with a noisy
 count of at least τ are shown. That is (ε, δ)-DP with ε = Δ/scale and δ = g·q, where q =
 a^(τ−1)/(1+a) is the chance that a key of one privacy unit alone is shown.
@@ -23,17 +23,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.calibration import Plan
 from whosin.errors import InvalidInput, read_whole
 from whosin.exact import exp_up, format_figures
-from whosin.ledger import encoding
-from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Budget, Cost, Spend
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
 from whosin.noise import LaplaceNoise
 from whosin.release import contribution_bounds
+from whosin.release.column_expressions import GroupGrid, free_column_name
 from whosin.release.contribution_bounds import (
     PEOPLE_PART,
-    ROWS_PART,
-    Aggregate,
     ContributionBounds,
     ContributionPolicy,
     CostWarning,
@@ -52,111 +49,10 @@ from whosin.release.cost import (
     SelectionNoise,
     Share,
     noise_words,
-    noisy_parts,
 )
 from whosin.release.engines.base import Progress, whole_numbers
-from whosin.release.groups import GroupGrid, free_column_name, group_domain
-from whosin.release.queries.base import ROUND_SIZES, Linear, Query
+from whosin.release.queries.base import ROUND_SIZES, Query
 from whosin.release.table import MAX_ROWS, Table
-
-
-@dataclass(frozen=True, kw_only=True)
-class Count(Linear):
-    """How many privacy units have a row that meets the condition; by cell, each in a few cells."""
-
-    kind: ClassVar[str] = "count"
-    of_things: ClassVar[bool] = True
-
-    def estimate_as_planned(self, table: Table, share: Share) -> CostEstimate | None:
-        """What the plan says, and no more noise: one release that rests on what the adversary does
-        not know about others, which a condition or groups would narrow down."""
-        planned = planned_count(share.plan)
-        if planned is None or self.where is not None or self.cells(table).columns:
-            return None
-        noise = noise_words(planned)
-        words = f"a count as planned against {share.plan.family.symbol}, {noise}"
-        spend = self.spend_alone(table, share, words)
-        cells = self.cells(table)
-        expression = self.plan_scan(table, type(self).exact, cells)
-        known = spend, noise, planned.error, planned.interval_radius(), (planned,)
-        return CostEstimate(self, share, *known, expression=expression)
-
-    def parts(self, table: Table) -> tuple[Aggregate, ...]:
-        return (PEOPLE_PART,)
-
-    def bounds(self, table: Table) -> ContributionBounds:
-        return ContributionBounds(1, super().bounds(table).max_groups)
-
-    def contribution_policy(self, table: Table) -> ContributionPolicy:
-        return replace(super().contribution_policy(table), max_rows_per_group=None)
-
-    def exact(self, table: Table, cells: GroupGrid) -> Any:
-        return contribution_bounds.count_people(
-            eligible_rows(table, self.where), table, cells, self.bounds(table)
-        )
-
-
-def planned_count(plan: Plan) -> NoisyAggregate | None:
-    """The noise of a count, as a plan has it for adversaries who do not know everyone."""
-    if not plan.family.hides_others or not plan.delta or plan.noise is None:
-        return None
-    assert plan.query is not None and plan.query.kind == "count"
-    return NoisyAggregate(PEOPLE_PART, LaplaceNoise(Fraction(plan.noise.scale)))
-
-
-def noise_of_count(plan: Plan, noise: str = "laplace") -> NoisyAggregate | None:
-    """The noise of one count of everyone that takes all of a plan's budget, as a release adds it;
-    None for Gaussian noise under a plan that allows none."""
-    planned = planned_count(plan)
-    if planned is not None:
-        return planned
-    budget = Budget.of(plan)
-    rho = Fraction(budget.rho, encoding.EPSILON_UNITS) if noise == "gaussian" else Fraction(0)
-    if noise == "gaussian" and not rho:
-        return None
-    share = Share(plan, Fraction(budget.epsilon, encoding.EPSILON_UNITS), rho, Fraction(0))
-    return noisy_parts((PEOPLE_PART,), share, ContributionBounds(1, 1), False)[0]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Rows(Linear):
-    """How many rows meet the condition, a few rows per privacy unit."""
-
-    kind: ClassVar[str] = "rows"
-    of_things: ClassVar[bool] = True
-    about_rows: ClassVar[bool] = True
-
-    def parts(self, table: Table) -> tuple[Aggregate, ...]:
-        return (ROWS_PART,)
-
-    def cautions(self, table: Table) -> tuple[CostWarning, ...]:
-        result = super().cautions(table)
-        return (
-            (CostWarning("max_rows_per_group"), *result)
-            if table.at_default("max_rows_per_group", self.max_rows_per_group)
-            else result
-        )
-
-    def exact(self, table: Table, cells: GroupGrid) -> Any:
-        rows = eligible_rows(table, self.where)
-        return contribution_bounds.sum_rows(rows, table, cells, self.bounds(table), {}, True)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Histogram(Count):
-    """How many privacy units are in each bin, or have each value, of one declared column.
-
-    Args:
-        column: the column; a range needs edges.
-    """
-
-    kind: ClassVar[str] = "histogram"
-    column: str
-
-    def cells(self, table: Table) -> GroupGrid:
-        by = GroupGrid.of(table, self.by).columns
-        group_domain(table, self.column)  # by itself first: what is wrong with it is not about `by`
-        return GroupGrid.of(table, (*by, self.column))
 
 
 @dataclass(frozen=True, kw_only=True)
