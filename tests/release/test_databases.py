@@ -8,6 +8,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -55,9 +56,11 @@ from whosin.release import (
     Sum,
     Table,
 )
+from whosin.release.answer import Release
 from whosin.release.contribution_bounds import eligible_rows
 from whosin.release.engines.base import is_database
 from whosin.release.engines.databases import needed_columns, read_address, row_conditions
+from whosin.release.scenario import load_scenario
 from whosin.release.sql import parse_queries
 
 PLAN = wi.calibrate(wi.Epsilon(1))
@@ -619,3 +622,46 @@ def test_folders_of_table_formats_are_refused(tmp_path: Path, rows_file: str) ->
         Table(str(folder), "person")
     (folder / "_delta_log").rmdir()
     assert "person" in Table(str(folder), "person").columns
+
+
+@pytest.mark.parametrize("seen", [True, False])
+def test_answers_about_rows_that_changed_are_not_passed_off_as_todays(
+    seen: bool, place: str, tmp_path: Path, run: Any, monkeypatch: Any
+) -> None:
+    """Neither where the rows were looked at, nor where the table is too large for that."""
+    if not seen:
+        monkeypatch.setattr("whosin.release.table.MAX_FINGERPRINTED_BYTES", 0)
+    run("DROP TABLE IF EXISTS lives")
+    run("CREATE TABLE lives AS SELECT i AS who, i % 3 AS x FROM generate_series(1, 50) i")
+    path = tmp_path / "lives.toml"
+    path.write_text(
+        f'[adversary]\nprior = "0.05..0.5"\n[target]\nposterior = 0.6\n[table]\n'
+        f'source = "{place}::lives"\nprivacy_unit = "who"\n[budget]\nshare = "1/8"\n'
+        '[[queries]]\nkind = "count"\n'
+    )
+    scenario = load_scenario(path)
+
+    def ask(**choices: Any) -> Release:
+        paid = scenario.was_asked(request=choices.get("request"), amend=choices.get("amend", False))
+        with scenario.open_session(**{"again": False} | choices) as session:
+            assert choices.get("again") or session.continues is paid
+            return scenario.release(session)
+
+    first = ask()
+    if seen:
+        assert ask().request == first.request and ask(amend=True).budget_state.debits == 1
+    run("INSERT INTO lives VALUES (51, 1)")
+    for ask_today in (scenario.was_asked, partial(scenario.open_session, again=False)):
+        with pytest.raises(BudgetRefused, match=first.request) as caught:
+            ask_today()
+        assert "--again" in str(caught.value)
+    assert ask(request=first.request).answers == first.answers
+    assert ask(amend=True).budget_state.debits == 2
+    if seen:  # and that is its answer from now on
+        assert ask().budget_state.debits == 2 and ask().request != first.request
+    run("DELETE FROM lives WHERE who = 51")
+    if seen:  # the very rows of the first day
+        assert ask().request == first.request
+    run("DELETE FROM lives WHERE who = 50")
+    with scenario.open_session(again=True) as session:
+        assert scenario.release(session).budget_state.debits == 3

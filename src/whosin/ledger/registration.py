@@ -75,6 +75,12 @@ class Registration:
         used = {name: self.domains[name] for name in self.domains if name in columns}
         return replace(self, domains=used, universe=universe, apart_from={})
 
+    @property
+    def lives(self) -> bool:
+        """Whether rows may come and go in what stays the same table, such as one on a server."""
+        kinds = [kind.partition(":")[0] for kind in self.source]
+        return LIVE_TABLE in kinds or ("place" in kinds and "rows" not in kinds)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the fingerprints are not sealed."""
         return {
@@ -155,6 +161,19 @@ class RegisteredTable:
     def seal(self, kind: str, print_: str) -> str:
         """A fingerprint that a debit may record: under the dataset's key, which no entry holds."""
         return _seal_fingerprints({kind: print_}, self.key)[kind]
+
+    def mark_rows(self, registration: Registration, beside: str) -> str | None:
+        """What tells the rows of a table that lives from its rows of other days, to be written
+        beside a text, and only there; None where nobody looked at all rows, or can."""
+        prints = _seal_fingerprints(registration.source, self.key)
+        tables = {kind.partition(":")[2] for kind in prints}
+        known = [
+            next((each[kind] for kind in CONTENT_KINDS if kind in each), None)
+            for each in (_table_fingerprints(prints, name) for name in sorted(tables))
+        ]
+        if None in known:
+            return None
+        return self.seal("rows", encoding.canonical_json([beside, known]))[:12]
 
     def seal_table(self, registration: Registration) -> RegisteredTable:
         """Another table as this dataset would keep it."""

@@ -40,7 +40,13 @@ from whosin.release.engines import ENGINE_KINDS, DuckDB, Engine
 from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
 from whosin.release.queries import QUERIES, Count, Query, read_query
 from whosin.release.queries.base import scenario_keys
-from whosin.release.session import Session, Watch, find_answered, name_request
+from whosin.release.session import (
+    Session,
+    Watch,
+    find_answered,
+    name_request,
+    require_same_rows,
+)
 from whosin.release.table import Table, register_table
 from whosin.scenario_model import (
     ABOUT_UNSAID,
@@ -362,7 +368,8 @@ class Scenario:
                 amend=amend,
                 copies="warn" if new_people is None else "refuse",
                 new_people=new_people,
-                batch=None if again else self.batch_data(),
+                batch=self.batch_data(),
+                again=again,
                 queries=self.queries,
             )
 
@@ -420,6 +427,9 @@ class Scenario:
 
         Args:
             amend: whether the dataset may go on with another table, of which nothing was asked.
+
+        Raises:
+            BudgetRefused: it was asked of rows that have changed since.
         """
 
         def look(opened: Ledger, name: str) -> bool:
@@ -432,7 +442,10 @@ class Scenario:
                     return True
                 if amend:
                     return False
-            return bool(opened.requests(name, f"{name_request(opened, name, self.plan, batch)}/"))
+            named = name_request(opened, name, self.plan, batch, asked)
+            if not amend:
+                require_same_rows(opened, name, named, asked)
+            return bool(opened.requests(name, f"{named}/"))
 
         return self._read_ledger(ledger, look, False)
 

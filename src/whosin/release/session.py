@@ -64,6 +64,7 @@ class Session:
             refused; True records that nobody is in both, as the curator's word.
         batch: what is asked, as plain data, where asking it again of the same rows is not new: the
             stored answers are shown, or drawn under the debits that stand.
+        again: ask the batch anew whatever was asked before, and pay again.
 
     Attributes:
         notes: what people should be told about the session, in sentences.
@@ -88,6 +89,7 @@ class Session:
         copies: str = "warn",
         new_people: bool | None = None,
         batch: Mapping[str, Any] | None = None,
+        again: bool = False,
         queries: Sequence[Query] = (),
     ) -> None:
         if not isinstance(table, Table):
@@ -103,6 +105,7 @@ class Session:
         self._spent, self._asked = Cost(0, 0), 0
         self._begun: list[Spend] = []
         self._batch = batch if request is None else None
+        self._again = again
         try:
             self._open(queries, amend, copies, new_people)
         except BaseException:
@@ -307,13 +310,14 @@ class Session:
                 hint="its curator opens one with whosin ledger create",
             )
         self.registration = register_table(self.table, queries, rows=amend or not known)
-        if (answered := self._find_answered(queries)) is not None:
+        if not self._again and (answered := self._find_answered(queries)) is not None:
             self.request = answered
             self._note(describe_repeat(answered))
             return
+        goes_on = amend
         amend = amend and known and not self._is_registered()
         if known and not amend:
-            self._name_request()
+            self._name_request(queries, goes_on=goes_on)
         if self._paid():
             if self._batch is not None:
                 self._check_registered()
@@ -337,7 +341,7 @@ class Session:
             amend=amend,
             copies=copies,
         )
-        self._name_request()
+        self._name_request(queries, goes_on=True)
         self._check_remaining(budget_state)
 
     def _check_remaining(self, budget_state: BudgetState) -> None:
@@ -352,10 +356,24 @@ class Session:
                 f"session takes {spell(part)} of it"
             )
 
-    def _name_request(self) -> None:
-        """Name the request after what is asked, where asking it again is not new."""
-        if self._batch is not None:
-            self.request = name_request(self.ledger, self.dataset, self.plan, self._batch)
+    def _name_request(self, queries: Sequence[Query], *, goes_on: bool) -> None:
+        """Name the request after what is asked, where asking it again is not new.
+
+        Raises:
+            BudgetRefused: it was asked of rows that have changed since, and nobody said whether
+                today's rows are to be asked.
+        """
+        if self._batch is None:
+            return
+        asked = self.registration
+        if asked.lives and self.curator:
+            asked = register_table(self.table, queries, rows=True)
+        name = name_request(self.ledger, self.dataset, self.plan, self._batch, asked)
+        if self._again and self.ledger.requests(self.dataset, f"{name}/"):
+            return
+        if not (self._again or goes_on):
+            require_same_rows(self.ledger, self.dataset, name, asked)
+        self.request = name
 
     def _find_answered(self, queries: Sequence[Query]) -> str | None:
         """The request of this batch if it was answered before the dataset went on with another
@@ -465,10 +483,62 @@ def describe_repeat(request: str) -> str:
     )
 
 
-def name_request(ledger: Ledger, dataset: str, plan: Plan, batch: Mapping[str, Any]) -> str:
-    """The name of a batch under a plan of the table that a dataset is registered with."""
+def name_request(
+    ledger: Ledger,
+    dataset: str,
+    plan: Plan,
+    batch: Mapping[str, Any],
+    registration: Registration | None = None,
+) -> str:
+    """The name of a batch under a plan of the table that a dataset is registered with.
+
+    Args:
+        registration: the table as it is today, with the fingerprints of its rows: those of one that
+            lives are part of the name, so that it tells whether the same batch was asked of others.
+    """
     registered = ledger.budget_state(dataset).registered
-    return _request_digest(plan, batch, None if registered is None else registered.entry())
+    name = _request_digest(plan, batch, None if registered is None else registered.entry())
+    if registered is None or registration is None or not registration.lives:
+        return name
+    if mark := registered.mark_rows(registration, name):
+        return f"{name}-{mark}"
+    # Rows that nobody looked at are never known to be the same; what is unfinished goes on.
+    begun = sorted(ledger.unanswered(dataset, name))
+    return begun[0].rpartition("/")[0] if begun else f"{name}-{uuid.uuid4().hex[:12]}"
+
+
+def require_same_rows(
+    ledger: Ledger, dataset: str, request: str, registration: Registration
+) -> None:
+    """See that a batch about a table that lives is not taken for one that was asked of other rows.
+
+    Args:
+        request: its name (`name_request`).
+
+    Raises:
+        BudgetRefused: it was asked before, and the rows have changed, or nobody can tell.
+    """
+    if not registration.lives:
+        return
+    name = request.partition("-")[0]
+    earlier = {each.rpartition("/")[0] for each in ledger.requests(dataset, name)}
+    if request in earlier or not earlier:
+        return
+    when = {
+        str(entry.request).rpartition("/")[0]: str(entry.body.get("when", ""))
+        for entry in ledger.history(dataset)
+        if entry.kind == "debit"
+    }
+    latest = max(earlier, key=lambda each: when.get(each, ""))
+    looked = any(kind.partition(":")[0] == "rows" for kind in registration.source)
+    changed = "its rows have changed since" if looked else "it is too large to see what changed"
+    raise BudgetRefused(
+        f"dataset {dataset!r} was asked this on {when.get(latest, '')[:10]}, and {changed}",
+        field="dataset",
+        value=dataset,
+        hint=f"--again asks today's rows, and pays; --request {latest} shows the answers of that "
+        "day, and spends nothing",
+    )
 
 
 def find_answered(
@@ -495,6 +565,8 @@ def find_answered(
         if {**before, "apart_from": None} != {**asked, "apart_from": None}:
             continue
         request = _request_digest(plan, batch, before)
+        if registration.lives:
+            request += f"-{registered.mark_rows(registration, request)}"
         paid = ledger.requests(dataset, f"{request}/")
         if paid and not ledger.unanswered(dataset, f"{request}/"):
             return request
@@ -503,6 +575,7 @@ def find_answered(
 
 def _request_digest(plan: Plan, batch: Mapping[str, Any], table: Mapping[str, Any] | None) -> str:
     """The name of a batch under a plan of a table. It is made of what the history shows anyway, so
-    that it says nothing more of the rows."""
+    that it says nothing more of the rows; the mark beside it is made under the dataset's key, and
+    says that some row changed where the same batch is paid for again."""
     asked = {"batch": dict(batch), "plan": plan.to_dict(), "table": table}
     return encoding.digest_text(encoding.canonical_json(asked))[:32]
