@@ -59,7 +59,7 @@ def _ours(table: Table, length: int, way: str, order: int) -> list[Array]:
             length=length,
         )
         with wi.Ledger(Path(folder) / "ledger.db") as ledger:
-            session = Session(table, plan, ledger, share=1, dataset="learned")
+            session = Session(table, plan, ledger, share=1, preflight=False, dataset="learned")
             session.ask(query, noise="gaussian")
         return _codes(Path(query.path), table)
 

@@ -181,7 +181,7 @@ def batches() -> Iterator[Row]:
         def release(asked: list[Any]) -> object:
             table = Table(held, "who", domains, name="people", max_groups=2, max_rows_per_group=2)
             with wi.Ledger(Path(folder) / f"{next(numbers)}.db") as ledger:
-                return Session(table, plan, ledger, share=1).release(asked)
+                return Session(table, plan, ledger, share=1, preflight=False).release(asked)
 
         one, all_ = (processor_of(partial(release, batch[:n]), repeats=3) for n in (1, QUESTIONS))
         each = (all_ - one) / (QUESTIONS - 1)
@@ -207,7 +207,9 @@ def rows() -> Iterator[Row]:
             def release() -> object:
                 ledger = wi.Ledger(Path(folder) / f"ledger-{next(numbers)}.db")
                 try:
-                    return Session(table, plan, ledger, share=1).ask(Rows(by="ward"))
+                    return Session(table, plan, ledger, share=1, preflight=False).ask(
+                        Rows(by="ward")
+                    )
                 finally:
                     ledger.dispose()
 
@@ -226,7 +228,7 @@ def rows() -> Iterator[Row]:
                 wide = wi.calibrate(wi.Epsilon(500), wi.families.Independent())
 
                 def again() -> object:
-                    return Session(table, wide, ledger, share="1/20").ask(query)
+                    return Session(table, wide, ledger, share="1/20", preflight=False).ask(query)
 
                 beyond = processor_of(again, 5) - processor_of(partial(ours, expression), 5)
             work = "one question beyond its scan, dataset known (processor)"

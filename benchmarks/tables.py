@@ -223,7 +223,7 @@ def _errors_asked(
             with wi.Ledger(
                 Path(folder) / f"{query.goal}-{len(query.sets or ())}-{noise}.db"
             ) as ledger:
-                answer = Session(table, plan, ledger, share=1, dataset=noise).ask(
+                answer = Session(table, plan, ledger, share=1, preflight=False, dataset=noise).ask(
                     query, noise=noise
                 )
             found = np.concatenate(

@@ -46,6 +46,16 @@ def together(nodeid: str) -> str:
     return "web" if file.startswith("tests/web/") and not file.endswith("test_page.py") else file
 
 
+@pytest.fixture(autouse=True)
+def made_up_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sessions on the few made-up rows of tests, of which most would be stopped by a look at them,
+    do not look; those of documentation, and of tests that say so, do."""
+    session = sys.modules.get("whosin.release.session")
+    documented = "house" in request.path.parts or "command" in request.path.parts
+    if session is not None and not documented and request.node.get_closest_marker("looks") is None:
+        monkeypatch.setitem(session.Session.__init__.__kwdefaults__, "preflight", False)
+
+
 @pytest.fixture
 def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
     """Runs the command: the words of a line, then words that stay as they are."""

@@ -43,7 +43,7 @@ def test_the_command_registers_amends_and_warns(run, hospital, tmp_path) -> None
     code, _, err = run("ledger", "create", ledger, "copy", "--scenario", hospital)
     assert code == 0 and "warning: the rows of 'copy' are those of dataset 'hospital'" in err
     other = edited(hospital, 'privacy_unit = "patient"', 'privacy_unit = "ward"')
-    for options in ((), ("--amend",)):
+    for options in (("--no-preflight",), ("--no-preflight", "--amend")):
         code, out, err = run("release", other, "--ledger", ledger, *options)
         assert (code, out) == (1, "")
         assert "the privacy unit 'patient', and this is about 'ward'" in err

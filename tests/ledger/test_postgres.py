@@ -483,7 +483,7 @@ def test_the_functions_believe_nothing(as_role, ledger, forgery):
 
 def test_a_release_closes_its_connections(url, tmp_path):
     """The command left the ledger's open until the process ended."""
-    assert main(["release", str(write_hospital(tmp_path, 50)), "--ledger", url]) == 0
+    assert main(["release", str(write_hospital(tmp_path, 500)), "--ledger", url]) == 0
     others = "FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
     deadline = time.monotonic() + 60  # the server hears of an end a little later
     with psycopg.connect(url, autocommit=True) as connection:

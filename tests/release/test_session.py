@@ -447,3 +447,44 @@ def test_progress_is_told_and_titles_are_named(data, ledger) -> None:
     session = Session(data, PLAN, ledger, share=1)
     session.release([Count(name="people in"), Rows()], watch=lambda title: heard.append(title))
     assert heard == ["people in", "rows"]
+
+
+@pytest.mark.looks
+def test_a_session_looks_at_the_rows_before_it_pays(tmp_path):
+    """A misspelt category spent a budget from a notebook, where the command stops."""
+    path, ledger = tmp_path / "visits.csv", tmp_path / "ledger.db"
+    people = [f"p{number},{'Female' if number % 2 else 'Male'},{number}" for number in range(300)]
+    path.write_text("\n".join(["who,sex,age", *people, ",Male,3"]) + "\n")
+
+    def session(*sexes: str, **choices: object) -> Session:
+        table = wi.Table(path, "who", {"sex": list(sexes), "age": (0, 300)})
+        return Session(table, PLAN, ledger, share="1/8", **choices)
+
+    wrong = session("male", "Female")
+    with pytest.raises(BudgetRefused, match=r"column sex\n(.|\n)*'Male' \(151\)") as caught:
+        wrong.ask(Count(by=["sex"]))
+    assert "preflight=False" in str(caught.value) and wrong.budget_state.debits == 0
+    for stopped in (Count(where="age > 1000"), wi.queries.Mean(column="age", where="age < 3")):
+        with pytest.raises(BudgetRefused, match="before anything was spent"):
+            wrong.ask(stopped, share="1/8")
+    right = session("Male", "Female")  # nothing was paid for with the misspelt one
+    with pytest.warns(UserWarning, match="1 of 301 rows have no privacy unit"):
+        right.ask(Count(by=["sex"]))
+    assert any("for the curator alone" in note for note in right.notes)
+    assert session("male", "Female", amend=True, preflight=False).ask(Count(by=["sex"]))
+    analyst = session("male", "Female", curator=False)  # never looks
+    assert analyst.ask(Count(by=["sex"])) and not any("declared" in each for each in analyst.notes)
+    assert analyst.budget_state.debits == 3
+
+
+@pytest.mark.looks
+def test_bounds_that_cut_many_people_stop_a_session(tmp_path):
+    path = tmp_path / "visits.csv"
+    rows = [f"p{number},{'xy'[number % 2]}" for number in range(200)]
+    path.write_text("\n".join(["who,ward", *rows, *rows[:70]]) + "\n")
+    table = wi.Table(path, "who", {"ward": ["x", "y"]})
+    session = Session(table, PLAN, tmp_path / "ledger.db", share="1/2")
+    with pytest.raises(BudgetRefused, match="max_rows_per_group of rows"):
+        session.ask(Rows(by="ward"))
+    assert session.budget_state.debits == 0
+    session.ask(Count(by=["ward"]))  # of which everyone is counted once

@@ -87,3 +87,17 @@ def test_nothing_is_loaded_until_a_notebook_asks():
     code = "import sys, whosin; whosin.Plan; whosin.Level; print(*sys.modules)"
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"whosin.report", "altair", "rich"} & set(run.stdout.split())
+
+
+def test_a_printed_answer_is_the_table_that_the_command_prints(tmp_path):
+    """`print` showed the fields as they are kept."""
+    (tmp_path / "wards.csv").write_text("who,ward\na,x\nb,y\nc,x\n", encoding="utf-8")
+    table = wi.Table(tmp_path / "wards.csv", "who", {"ward": ["x", "\x1b[31my"]})
+    with wi.Session(table, PLAN, tmp_path / "ledger.db", share=1) as session:
+        made = session.release(wi.queries.Count(by=["ward"], name="wards"))
+    lines = str(made[0]).splitlines()
+    assert lines[0].startswith("wards") and len(lines) < 12
+    shown = str(made)
+    assert "Answer(" not in shown and "\x1b" not in shown and "3 of 3" in shown
+    assert "Spent: ε" in str(made.budget_state)
+    assert str(PLAN) == repr(PLAN)

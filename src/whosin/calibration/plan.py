@@ -249,6 +249,8 @@ class Plan(Displayed):
             lines.append(f"  noise      {noise}, 95% within ±{spell(self.noise.within)}")
         return "\n".join(lines)
 
+    __str__ = __repr__
+
     @property
     def beliefs(self) -> tuple[Fraction, Fraction]:
         """The least and the largest belief that the promise is for."""

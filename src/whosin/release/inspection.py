@@ -7,14 +7,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import LazyModule, shorten, spell
+from whosin.errors import (
+    BudgetRefused,
+    LazyModule,
+    Mistakes,
+    ScanFailed,
+    WhosinError,
+    shorten,
+    spell,
+)
 from whosin.exact import rational
 from whosin.release.column_expressions import GroupGrid, add_levels
 from whosin.release.conditions import condition_columns, parse_condition
 from whosin.release.contribution_bounds import ContributionPolicy, column_behind, filter_rows
+from whosin.release.cost import CostEstimate
 from whosin.release.domains import CLAMP, Dates, Domain, Range, Values, date_code
 from whosin.release.engines.base import file_kind, left_out, list_files
 from whosin.release.engines.confined import find_broken_lines
@@ -135,6 +145,8 @@ def _numbered_values(value: Any, domain: Range | Dates) -> tuple[Any, tuple[floa
 MAX_NAMED_VALUES = 5
 """Undeclared values of a column that are named, the most frequent first."""
 MAX_UNDECLARED_SHARE = 0.5
+MAX_CUT_SHARE = 1 / 3
+"""The part of the privacy units that a contribution bound may leave something out of."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +186,11 @@ class BoundLook:
     units: int
     above: int
 
+    @property
+    def stops(self) -> bool:
+        """Whether it cuts so many that somebody should look before the release is paid for."""
+        return self.above > MAX_CUT_SHARE * self.units
+
 
 @dataclass(frozen=True)
 class GroupLook:
@@ -188,6 +205,11 @@ class GroupLook:
     groups: int
     small: int
     least: int
+
+    @property
+    def stops(self) -> bool:
+        """Whether most of what is paid for would say nothing."""
+        return self.small > MAX_UNDECLARED_SHARE * self.groups
 
 
 @dataclass(frozen=True)
@@ -215,9 +237,67 @@ class Preflight:
 
     @property
     def causes(self) -> list[str]:
-        """The columns and conditions that stop the release."""
-        stopping = [f"column {each.column}" for each in self.columns if each.stops]
-        return [*stopping, *(f"where {text}" for text in self.empty_conditions)]
+        """What stops the release: columns, conditions, bounds and groups that are too small."""
+        return [
+            *(f"column {each.column}" for each in self.columns if each.stops),
+            *(f"where {text}" for text in self.empty_conditions),
+            *(f"{each.bound} of {each.question}" for each in self.bounds if each.stops),
+            *(f"the small groups of {each.question}" for each in self.groups if each.stops),
+        ]
+
+    @property
+    def lines(self) -> list[str]:
+        """What was found, a sentence each; for the curator."""
+        return list(import_module("whosin.report.releases").describe_preflight(self))
+
+    def refuse(self, skip: str, *, details: bool = False) -> BudgetRefused:
+        """The refusal of a release that should not be paid for.
+
+        Args:
+            skip: how to leave the look out.
+            details: say all that was found.
+        """
+        causes = " and ".join(self.causes)
+        found = "".join(f"\n  {line}" for line in self.lines) if details else ""
+        return BudgetRefused(
+            f"the release was stopped before anything was spent, because of {causes}{found}",
+            field="domains",
+            hint="correct what is misspelt or too narrow; what is as it should be, such as a "
+            f"declared value that is only absent this time, stays: {skip}",
+        )
+
+
+def contribution_policies(table: Table, queries: Sequence[Any]) -> list[ContributionPolicy]:
+    """What of the rows counts in each answer."""
+    result, mistakes = list[ContributionPolicy](), Mistakes()
+    for index, query in enumerate(queries):
+        with mistakes.collect(f"queries[{index}]"), query.at_own_key():
+            result.append(query.contribution_policy(query.restrict_table(table)))
+    mistakes.raise_all()
+    return result
+
+
+def look_before_debit(
+    table: Table, queries: Sequence[Any], estimates: Sequence[CostEstimate]
+) -> Preflight:
+    """The curator's look at what questions use, before the first debit; nothing is spent.
+
+    Raises:
+        ScanFailed: the engine failed; its words, which may name rows, are not repeated.
+    """
+    conditions = dict.fromkeys(query.where for query in queries if query.where is not None)
+    policies = contribution_policies(table, queries)
+    try:
+        sizes = [each.told_from for each in estimates]
+        return run_preflight(table, list(conditions), policies, queries, sizes)
+    except WhosinError:
+        raise
+    except Exception as error:
+        raise ScanFailed(
+            f"the engine failed ({type(error).__name__}) while it looked at the rows; nothing was "
+            "spent",
+            hint="see whether other programs can read the table",
+        ) from None
 
 
 def run_preflight(

@@ -21,7 +21,6 @@ from whosin.errors import (
     EmptyLedger,
     InvalidInput,
     Mistakes,
-    ScanFailed,
     SeveralMistakes,
     UnknownName,
     WhosinError,
@@ -316,13 +315,10 @@ class Scenario:
 
     def contribution_policies(self, table: Table) -> list[ContributionPolicy]:
         """What of the rows counts in each answer."""
-        result, mistakes = [], Mistakes()
-        for index, query in enumerate(self.queries):
-            with mistakes.collect(f"queries[{index}]"), query.at_own_key():
-                result.append(query.contribution_policy(query.restrict_table(table)))
+        from whosin.release.inspection import contribution_policies
+
         with self.locate_errors():
-            mistakes.raise_all()
-        return result
+            return contribution_policies(table, self.queries)
 
     def release(self, session: Session, watch: Watch | None = None) -> Release:
         """Have a session answer the queries."""
@@ -342,6 +338,7 @@ class Scenario:
         amend: bool = False,
         again: bool = True,
         new_people: bool | None = None,
+        preflight: bool = False,
     ) -> Session:
         """A session for the scenario's one batch, in its ledger or another one. The cost of the
         batch is estimated before a new request, so that what is wrong with it is found before a
@@ -350,6 +347,7 @@ class Scenario:
         Args:
             again: False where the same batch of the same rows is not asked anew (see `Session`).
             new_people: as for `Session`; copies of rows are refused too, unless it is None.
+            preflight: look at the rows before anything is paid, where nobody did (`run_preflight`).
         """
         table = self.open_table()
         if request is None:
@@ -370,6 +368,7 @@ class Scenario:
                 new_people=new_people,
                 batch=self.batch_data(),
                 again=again,
+                preflight=preflight,
                 queries=self.queries,
             )
 
@@ -379,22 +378,11 @@ class Scenario:
         Raises:
             ScanFailed: the engine failed; its words, which may name rows, are not repeated.
         """
-        from whosin.release.inspection import run_preflight
+        from whosin.release.inspection import look_before_debit
 
-        conditions = [query.where for query in self.queries if query.where is not None]
-        policies = self.contribution_policies(table)
-        try:
-            sizes = [each.told_from for each in self.estimate_cost(table)]
-            asked = list(dict.fromkeys(conditions))
-            return run_preflight(table, asked, policies, self.queries, sizes)
-        except WhosinError:
-            raise
-        except Exception as error:
-            raise ScanFailed(
-                f"the engine failed ({type(error).__name__}) while it looked at the rows; nothing "
-                "was spent",
-                hint="see whether other programs can read the table",
-            ) from None
+        estimates = self.estimate_cost(table)
+        with self.locate_errors():
+            return look_before_debit(table, self.queries, estimates)
 
     def read_budget_state(self, ledger: object = None) -> BudgetState | None:
         """Where the dataset stands in its ledger or another one, which is not made; None where it

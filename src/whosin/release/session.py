@@ -65,6 +65,9 @@ class Session:
         batch: what is asked, as plain data, where asking it again of the same rows is not new: the
             stored answers are shown, or drawn under the debits that stand.
         again: ask the batch anew whatever was asked before, and pay again.
+        preflight: look at the rows for the curator before a batch is paid for: what makes answers
+            worthless, such as a declared value that no row has, refuses it, and the rest is among
+            the notes. False skips the look; without `curator` there is none.
 
     Attributes:
         notes: what people should be told about the session, in sentences.
@@ -90,6 +93,7 @@ class Session:
         new_people: bool | None = None,
         batch: Mapping[str, Any] | None = None,
         again: bool = False,
+        preflight: bool = True,
         queries: Sequence[Query] = (),
     ) -> None:
         if not isinstance(table, Table):
@@ -105,7 +109,7 @@ class Session:
         self._spent, self._asked = Cost(0, 0), 0
         self._begun: list[Spend] = []
         self._batch = batch if request is None else None
-        self._again = again
+        self._again, self._looks = again, preflight and curator
         try:
             self._open(queries, amend, copies, new_people)
         except BaseException:
@@ -124,13 +128,15 @@ class Session:
         """Answer a batch: parse, estimate, debit, scan, publish.
 
         Raises:
-            BudgetRefused: the batch does not fit; nothing was spent.
+            BudgetRefused: the batch does not fit, or the look at the rows stops it; nothing was
+                spent.
             ScanFailed: the engine failed; the debits of this request stand, and once the curator
                 has resumed the dataset they can be used again.
             SourceChanged: the same holds for this, and nothing has to be resumed.
         """
         asked = read_queries(queries)
         estimates = self._estimate_costs(asked, share, split, noise)
+        self._look_at_rows(asked, estimates)
         debits = self._debit_costs(paid_estimates(estimates))
         stored = self._scan_table(debits, paid_estimates(estimates), watch)
         return self._publish_answers(debits, estimates, stored)
@@ -149,6 +155,23 @@ class Session:
                 return estimates
             self._close_batch()
         return self.dry_run(asked, share=share, split=split, noise=noise)
+
+    def _look_at_rows(self, asked: Sequence[Query], estimates: Sequence[CostEstimate]) -> None:
+        """The curator's look, once for a batch, and never at one that was paid for."""
+        if not self._looks or self._begun:
+            return
+        paid = {
+            f"{self.request}/{self._asked + at}" for at in range(len(paid_estimates(estimates)))
+        }
+        if paid & self._paid():
+            return
+        from whosin.release.inspection import look_before_debit
+
+        found = look_before_debit(self.table, asked, estimates)
+        if found.stops:
+            raise found.refuse("Session(…, preflight=False)", details=True)
+        for line in found.lines:
+            self._note(f"before the debit, for the curator alone: {line}", warn=True)
 
     def _debit_costs(self, paid: Sequence[CostEstimate]) -> list[Debit]:
         """All debits in one transaction, or none."""
@@ -314,7 +337,7 @@ class Session:
             self.request = answered
             self._note(describe_repeat(answered))
             return
-        goes_on = amend
+        goes_on, amend = amend, amend or (known and self._corrects())
         amend = amend and known and not self._is_registered()
         if known and not amend:
             self._name_request(queries, goes_on=goes_on)
@@ -388,6 +411,14 @@ class Session:
         """Whether the dataset is registered with this very table already."""
         registered = self.ledger.budget_state(self.dataset).registered
         return registered is not None and registered.difference(self.registration) is None
+
+    def _corrects(self) -> bool:
+        """Whether a curator declares other domains of the same table before anything was paid for,
+        such as what the look at its rows found."""
+        state = self.budget_state
+        if not self.curator or state.registered is None or state.debits:
+            return False
+        return state.registered.difference(replace(self.registration, domains={})) is None
 
     def _check_registered(self) -> None:
         """Someone who may not decide finds everything decided."""

@@ -36,6 +36,7 @@ from whosin.report.document import (
     format_fixed,
     format_plural,
 )
+from whosin.report.terminal import document_text
 
 if TYPE_CHECKING:
     from whosin.release.scenario import Scenario
@@ -200,6 +201,12 @@ def notebook_html(thing: object) -> str:
     """A result as `_repr_html_` shows it."""
     document = describe_result(thing)
     return f"<pre>{escape(repr(thing))}</pre>" if document is None else render_fragment(document)
+
+
+def result_text(thing: object) -> str:
+    """A result as `print` shows it."""
+    document = describe_result(thing)
+    return repr(thing) if document is None else document_text(document)
 
 
 @singledispatch

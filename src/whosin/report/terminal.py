@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from fractions import Fraction
+from io import StringIO
 from typing import TYPE_CHECKING
 
 from rich.console import Console
@@ -41,6 +42,8 @@ if TYPE_CHECKING:
 TONE_STYLES = {"plain": "", "soft": "dim", "strong": "bold"}
 TONE_STYLES |= {"good": "green", "bad": "red", "open": "yellow"}
 INDENT_COLUMNS = 2
+TEXT_COLUMNS = 100
+"""The width of a result that a program prints."""
 
 
 def print_document(document: Document, console: Console | None = None) -> None:
@@ -54,6 +57,13 @@ def print_document(document: Document, console: Console | None = None) -> None:
             console.print()
         _print_section(console, section)
         apart = any(not isinstance(part, Paragraph | Marks) for part in section.parts)
+
+
+def document_text(document: Document) -> str:
+    """A document as plain text."""
+    text = StringIO()
+    print_document(document, Console(file=text, width=TEXT_COLUMNS, highlight=False))
+    return text.getvalue().rstrip("\n")
 
 
 def _print_section(console: Console, section: TextSection) -> None:

@@ -406,7 +406,7 @@ def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: boo
         BudgetRefused: the look found what would make answers worthless, an interval will be the
             whole range, or the person said no.
     """
-    from whosin.report.releases import describe_costs, describe_preflight
+    from whosin.report.releases import describe_costs
 
     accept, ask = yes or not preflight, not yes and not json
 
@@ -427,18 +427,10 @@ def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: boo
             found = scenario.run_preflight(table)
         except KeyboardInterrupt:
             raise Interrupted("interrupted: nothing was spent") from None
-        for line in describe_preflight(found):
+        for line in found.lines:
             print_warning(line)
         if found.stops:
-            raise BudgetRefused(
-                "the release was stopped before anything was spent, because of "
-                + " and ".join(found.causes),
-                field="domains",
-                hint=(
-                    "correct what is misspelt; a declared value that is only absent this time "
-                    "stays declared: add --no-preflight"
-                ),
-            )
+            raise found.refuse("add --no-preflight")
     confirm_spending(describe_costs(scenario.plan, estimates), yes=yes, json=json)
 
 

@@ -388,6 +388,7 @@ def release_scenario(
                 copies="refuse",
                 new_people=body.new_people if visitor.curator else None,
                 batch=scenario.batch_data(),
+                preflight=False,
                 queries=scenario.queries,
             )
             return scenario, scenario.release(session)
