@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import math
+import random
 from fractions import Fraction
+from itertools import combinations, product
 
 import pytest
 
 import record_oracle as records
 import whosin as wi
+from amounts import cases
 from refusals import refused
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.ledger import Cost, JointBudget, Spend, encoding, verify
+from whosin.notions.reading import measure_jointly, split_releases
 
 HALF = Fraction(1, 2)
 STEP = [["0.8", "0.2"], ["0.3", "0.7"]]
@@ -158,3 +163,187 @@ def test_bad_releases_cost_nothing(ledger, release, field):
 def test_a_model_is_needed(ledger):
     with refused("model"):
         JointBudget(ledger, "days", {"rows": 3})
+
+
+# Against a family: one of m candidates, one probability for all, uninformed.
+
+
+def rounded(count: int, base: int) -> int:
+    return base * ((2 * count + base) // (2 * base))
+
+
+def random_release(rng: random.Random, n: int):
+    """(the release, its outputs, Pr[output | who is in] as a fraction, or a float with e^x)."""
+    kind = rng.choice(["randomized-response", "round", "suppress", "sum", "sum", "count"])
+    if kind == "randomized-response":
+        keep = Fraction(rng.randint(1, 5), 6)
+        outputs = list(product((0, 1), repeat=n))
+
+        def shown(world, y):
+            same = sum((i in world) == bool(bit) for i, bit in enumerate(y))
+            return keep**same * (1 - keep) ** (n - same)
+
+        return {"mechanism": kind, "keep": str(keep)}, outputs, shown
+    if kind == "round":
+        base = rng.choice([2, 3])
+        outputs = sorted({rounded(c, base) for c in range(n + 1)})
+        release = {"mechanism": kind, "base": base}
+        return release, outputs, lambda world, y: Fraction(rounded(len(world), base) == y)
+    if kind == "suppress":
+        below = rng.randint(1, n)
+        outputs = [0, None, *range(below, n + 1)]
+
+        def seen(world, y):
+            count = len(world)
+            return Fraction((count if count == 0 or count >= below else None) == y)
+
+        return {"mechanism": kind, "below": below}, outputs, seen
+    weights = [rng.choice([0, 1, 1, 3, -2]) for _ in range(n)] if kind == "sum" else [1] * n
+    weights = weights if any(weights) else [1] * n
+    scale = rng.randint(2, 6)
+    subsets = [c for k in range(n + 1) for c in combinations(range(n), k)]
+    outputs = sorted({sum(weights[i] for i in subset) for subset in subsets})
+    release = {"query": kind, "scale": scale}
+    release |= {"weights": weights} if kind == "sum" else {}
+
+    def noisy(world, y):
+        return Fraction(math.exp(-abs(y - sum(weights[i] for i in world)) / scale))
+
+    return release, outputs, noisy
+
+
+def family_ratio(family: str, n: int, worlds, joint) -> Fraction | float:
+    """The largest Pr[y | in]/Pr[y | out] over the priors of the family, from its definition."""
+    worst, outputs = Fraction(1), range(len(next(iter(joint.values()))))
+    name, _, number = family.partition("=")
+    if name == "one-of":
+        for known in worlds:
+            for them in combinations(sorted(set(range(n)) - known), int(number)):
+                for t, y in product(them, outputs):
+                    others = [joint[known | {o}][y] for o in them if o != t]
+                    mean = sum(others) / len(others)
+                    worst = max(worst, records.ratio(joint[known | {t}][y], mean))
+        return worst
+    beta = Fraction(number) if number else HALF
+    for support in worlds if number else [frozenset(range(n))]:
+        for t, y in product(support, outputs):
+            sides = [Fraction(0), Fraction(0)]
+            for size in range(len(support)):
+                for others in combinations(sorted(support - {t}), size):
+                    mass = beta**size * (1 - beta) ** (len(support) - 1 - size)
+                    for side, world in enumerate((frozenset(others) | {t}, frozenset(others))):
+                        sides[side] += mass * joint[world][y]
+            worst = max(worst, records.ratio(*sides))
+    return worst
+
+
+@cases(100, 1500)
+def test_releases_against_a_family_are_measured_together(count):
+    """The enumerated joint channel of one to three releases: finite ones in rationals, Laplace
+    noise at the product grid of its centres, each release with a coordinate of its own (F10)."""
+    rng = random.Random()
+    for _ in range(count):
+        n = rng.randint(2, 3)
+        family = rng.choice(["one-of=2", f"one-of={n}", "fixed-probability=1/3", "uninformed"])
+        made = [
+            random_release(rng, n) for _ in range(rng.choice([1, 2, 2, 3] if n == 2 else [1, 2]))
+        ]
+        worlds = [frozenset(c) for k in range(n + 1) for c in combinations(range(n), k)]
+        joint = {
+            world: [
+                math.prod(
+                    (shown(world, y) for y, (_, _, shown) in zip(seen, made, strict=True)),
+                    start=Fraction(1),
+                )
+                for seen in product(*(outputs for _, outputs, _ in made))
+            ]
+            for world in worlds
+        }
+        truth = records.log(family_ratio(family, n, worlds, joint))
+        found = measure_jointly({"family": family, "people": n}, [each[0] for each in made])
+        assert found == pytest.approx(truth, rel=1e-9, abs=1e-9)
+        assert found >= truth - 1e-12
+
+
+def test_candidates_share_a_budget(tmp_path):
+    """ρ = .476 twice is not .952, nor is it harmless: what is debited is the joint level, and one
+    that reaches further than the plan is refused."""
+    with wi.Ledger(tmp_path / "ledger.db") as ledger:
+        ledger.register("di", wi.calibrate(wi.Rho("0.8", m=3)))
+        model = {"family": "one-of=3", "people": 4}
+        budget = JointBudget(ledger, "di", model)
+        release = {"query": "sum", "weights": [0, 1, 4, 5], "scale": 6}
+        spent = []
+        for number in range(2):
+            budget.debit(release, str(number))
+            spent.append(ledger.budget_state("di").spent.epsilon / encoding.EPSILON_UNITS)
+        one = budget.level((dict(release, scale=3),))
+        assert spent[1] == pytest.approx(one, rel=1e-9) and spent[1] != pytest.approx(2 * spent[0])
+        with refused("budget", kind=BudgetRefused):
+            budget.debit([release] * 20, "many")
+        assert len(budget.releases()) == 2
+        with refused("dataset", kind=BudgetRefused):  # ordinary answers beside them
+            ledger.debit("di", "x", Spend({"query": "count"}, {"replace": Cost.pure("0.01")}))
+        with refused("dataset", kind=BudgetRefused):  # other adversaries than the plan's
+            JointBudget(ledger, "di", dict(model, family="one-of=4")).debit(release, "y")
+        with refused("releases"):
+            budget.debit([], "z")
+
+
+def test_the_joint_question_is_kept_apart_under_add_remove(tmp_path):
+    rule = {"mechanism": "randomized-response", "keep": "3/5"}
+    ordinary = Spend({"query": "count"}, {"add-remove": Cost.pure("0.01")})
+    with wi.Ledger(tmp_path / "ledger.db") as ledger:
+        plan = wi.calibrate(wi.Gamma(3), wi.families.FixedProbability("1/3"))
+        for name in ("a", "b"):
+            ledger.register(name, plan)
+        model = {"family": "fixed-probability=1/3", "people": 3}
+        JointBudget(ledger, "a", model).debit(rule, "1")
+        JointBudget(ledger, "a", model).debit(rule, "2")
+        with refused("dataset", kind=BudgetRefused):
+            ledger.debit("a", "3", ordinary)
+        ledger.debit("b", "1", ordinary)
+        with refused("model", kind=BudgetRefused):
+            JointBudget(ledger, "b", model).debit(rule, "2")
+        ledger.register("few", wi.calibrate(wi.Gamma(3), wi.families.AtMostKnown(2, "0.1", "0.9")))
+        known = {"family": "at-most-known=2:0.1..0.9", "people": 3}
+        with refused("family", kind=BudgetRefused):
+            JointBudget(ledger, "few", known).debit(rule, "1")
+        ledger.register("any", wi.calibrate(wi.Gamma(3)))
+        with refused("family", kind=BudgetRefused):
+            JointBudget(ledger, "any", {"family": "independent", "people": 3}).debit(rule, "1")
+
+
+def test_a_file_is_split_into_the_data_and_its_releases():
+    chain = {"chain": {"initial": ["1/2", "1/2"], "transition": STEP}, "rows": 4}
+    model, releases = split_releases({**chain, "query": "sum", "scale": [4, 5]})
+    assert model == chain and releases == (
+        {"query": "sum", "scale": 4},
+        {"query": "sum", "scale": 5},
+    )
+    assert split_releases({**chain, "releases": [FIRST]}) == (chain, (FIRST,))
+    for data, field in (({**chain, "releases": [FIRST], "scale": 3}, "scale"), (chain, "scale")):
+        with refused(field):
+            split_releases(data)
+
+
+def test_verify_debits_a_ledger(tmp_path, run):
+    """Once for one request; above the target exit 1 and nothing spent; wrong calls exit 2."""
+    days, place = tmp_path / "days.json", tmp_path / "l.db"
+    days.write_text(json.dumps({**MODEL, "releases": [FIRST, GROUP]}))
+    assert run(f"ledger create {place} days --epsilon 1 --secret value")[0] == 0
+    for new in (True, False):
+        code, out, _ = run(f"verify {days} --ledger {place} --dataset days --json")
+        said = json.loads(out)
+        assert code == 0 and said["new"] is new and said["releases"] == 2
+        truth = enumerated([([0, 1], 5), ([1, 3], 6)])
+        assert said["epsilon"] == pytest.approx(truth) == said["spent"] == 1 - said["left"]
+    days.write_text(json.dumps({**MODEL, "scale": 1}))
+    code, _, err = run(f"verify {days} --ledger {place} --dataset days")
+    assert code == 1 and "nothing was spent" in err
+    for wrong in (
+        f"--ledger {place}",
+        f"--ledger {place} --dataset days --at-most 1",
+        "--request a",
+    ):
+        assert run(f"verify {days} {wrong}")[0] == 2

@@ -19,7 +19,7 @@ from suspending_checks import check_a_release_of_its_own, check_forking, check_s
 from whosin.app.cli.main import main
 from whosin.app.example_data import write_hospital
 from whosin.errors import BrokenHistory, BudgetRefused, StoreFailed
-from whosin.ledger import Cost, Spend, encoding, entries, registry, store, verify
+from whosin.ledger import Cost, JointBudget, Spend, encoding, entries, registry, store, verify
 from whosin.ledger.store import format_moment
 
 PLAN = wi.calibrate(wi.Epsilon(1))
@@ -80,6 +80,35 @@ def test_the_whole_way(ledger):
     assert postgres.PASSWORD not in ledger.name and ledger.name.startswith("postgresql://whosin:")
     with pytest.raises(BudgetRefused):
         ledger.register("Ärzte [red]", PLAN)
+
+
+def test_joint_releases_race_for_one_budget(url, ledger):
+    """Eight clients measure at the same time: what was measured without the last debit is refused,
+    and what stands adds up to the joint level of all that was paid."""
+    ledger.register("days", wi.calibrate(wi.Epsilon(1), wi.families.ValueOfOne()))
+    chain = {"initial": ["1/2", "1/2"], "transition": [["0.8", "0.2"], ["0.3", "0.7"]]}
+    model = {"chain": chain, "rows": 4}
+
+    def ask(worker: int) -> str:
+        with wi.Ledger(url, who=f"client {worker}", wait=30) as own:
+            budget = JointBudget(own, "days", model)
+            for _ in range(20):
+                try:
+                    budget.debit({"query": "sum", "scale": 12 + worker}, str(worker))
+                    return "paid"
+                except BudgetRefused as error:
+                    if error.field == "budget":
+                        return "too much"
+        return "lost every race"
+
+    with ThreadPoolExecutor(8) as pool:
+        outcomes = list(pool.map(ask, range(8)))
+    budget = JointBudget(ledger, "days", model)
+    paid = budget.releases()
+    assert 1 < outcomes.count("paid") == len(paid) < 8 and "too much" in outcomes
+    spent = ledger.budget_state("days").spent.epsilon / encoding.EPSILON_UNITS
+    assert budget.level(paid) == pytest.approx(spent, abs=1e-9) and spent <= 1
+    assert verify(ledger, "days").debits == len(paid)
 
 
 def test_eight_processes_and_kill_9(url, tmp_path):

@@ -87,6 +87,10 @@ class Cost:
         return Cost(*map(encoding.add_units, vars(self).values(), vars(other).values()))
 
 
+JOINT_FAMILIES = ("one-of", "fixed-probability", "uninformed")
+"""Adversaries whose levels do not follow from ε: several releases are measured together."""
+
+
 @dataclass(frozen=True)
 class Spend:
     """A question and its cost.

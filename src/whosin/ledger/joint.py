@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from whosin.documents import check_keys
 from whosin.errors import BudgetRefused, InvalidInput, check_kind
 from whosin.exact import rational
 from whosin.ledger import encoding
-from whosin.ledger.budget import Cost, Spend
+from whosin.ledger.budget import JOINT_FAMILIES, BudgetState, Cost, Spend
 from whosin.ledger.entries import Debit, Entry
 from whosin.ledger.ledger import Ledger
 
@@ -29,6 +28,7 @@ from whosin.ledger.ledger import Ledger
 
 
 JOINT_GUARANTEE = "Bayesian differential privacy, measured jointly"
+FAMILY_GUARANTEE = "membership privacy, measured jointly"
 
 
 @dataclass(frozen=True)
@@ -37,11 +37,11 @@ class JointBudget:
 
     Args:
         ledger: where the dataset is registered, without a table and for replaced rows:
-            a plan against `SwapOfTwo`.
+            a plan against `ValueOfOne` (secret = value).
         dataset: its name.
         model: how rows depend on each other, as a chain, network or pedigree file says it, or
             `{"gaussian": {"covariance": …} or {"autoregressive": […], "rows": …}, "delta": …,
-            "distance": …}`.
+            "distance": …}`; or `{"family": "one-of=3", "people": 20}`, the adversaries of the plan.
     """
 
     ledger: Ledger
@@ -59,87 +59,83 @@ class JointBudget:
 
     def releases(self) -> tuple[dict[str, Any], ...]:
         """The releases that were debited so far, in order."""
-        return tuple(entry.body["what"]["release"] for entry in self._paid().values())
+        return _list_releases(self._paid())
 
-    def level(self, releases: tuple[Mapping[str, Any], ...]) -> float:
-        """ε of these releases together: what no row leaks more than."""
-        from whosin.mechanisms import Composed
-        from whosin.notions import BayesianDifferentialPrivacy
-        from whosin.notions.reading import read_release
-        from whosin.priors.table import DEPENDENCE_KEYS, read_dependence
+    def level(self, releases: Sequence[Mapping[str, Any]]) -> float:
+        """ε of these releases together: what no row, or nobody in or out, leaks more than."""
+        from whosin.notions.reading import measure_jointly
 
-        if self.is_gaussian:
-            return self._gaussian_level(releases)
-        if not any(key in self.model for key in DEPENDENCE_KEYS):
-            listed = ", ".join((*DEPENDENCE_KEYS, "gaussian"))
-            message = f"the model has none of {listed}"
-            raise InvalidInput(message, field="model", hint="say how rows depend on each other")
-        priors, space = read_dependence(dict(self.model))
-        if not releases:
-            return 0.0
-        joint = Composed([read_release(dict(each), space) for each in releases])
-        return float(BayesianDifferentialPrivacy(priors).measure(joint, space).value)
+        return measure_jointly(self.model, releases)
 
-    def _gaussian_level(self, releases: tuple[Mapping[str, Any], ...]) -> float:
-        from whosin.notions import GaussianRelease, measure_gaussian_leakage
-        from whosin.priors import GaussianVector
-
-        check_keys(dict(self.model), ("gaussian", "delta", "distance"), "model")
-        given = check_kind(self.model["gaussian"], dict, "gaussian", "an object")
-        check_keys(given, ("covariance", "autoregressive", "rows", "innovation"), "gaussian")
-        if "covariance" in given:
-            prior = GaussianVector(given["covariance"])
-        else:
-            prior = GaussianVector.autoregressive(
-                given.get("autoregressive", ()), given.get("rows", 0), given.get("innovation", 1)
-            )
-        if not releases:
-            return 0.0
-        listed = []
-        for each in releases:
-            check_keys(dict(each), ("weights", "sigma"), "release")
-            listed.append(GaussianRelease(each.get("weights", ()), each.get("sigma")))
-        delta, distance = self.model.get("delta"), self.model.get("distance", 1)
-        return measure_gaussian_leakage(prior, listed, delta, distance).epsilon
-
-    def debit(self, release: Mapping[str, Any], request: str) -> Debit:
+    def debit(
+        self, release: Mapping[str, Any] | Sequence[Mapping[str, Any]], request: str
+    ) -> Debit:
         """Measure the release together with all before it, and pay for what it adds.
 
         Args:
             release: `{"query": "sum", "scale": 5}`, with "rows": [first, last] for a window or
-                {"of": […]} for a group; with a Gaussian model `{"weights": […], "sigma": 5}`.
+                {"of": […]} for a group; with a Gaussian model `{"weights": […], "sigma": 5}`;
+                against a family also `{"mechanism": "geometric", "scale": 5}`. A list of them is
+                paid for as one.
             request: an id of this release; with the same id it is paid for once.
 
         Raises:
             BudgetRefused: the joint level would be above the target.
         """
-        what = {"model": self.model, "release": encoding.plain_copy(release, "release")}
-        self._check_plan()
+        what = encoding.plain_copy({"model": self.model, "release": release}, "release")
+        if not what["release"]:
+            message = "there is no release to pay for"
+            raise InvalidInput(message, field="releases", hint="give at least one")
+        relation = self._check_plan()
         paid = self._paid()
         if request in paid:  # at the cost that it had
             body = paid[request].body
-            added, after = body["costs"]["replace"]["epsilon"], body["after"]
+            added, after = body["costs"][relation]["epsilon"], body["after"]
         else:
-            before = [entry.body["what"]["release"] for entry in paid.values()]
-            level = encoding.cost_units(self.level((*before, what["release"])), "epsilon")
+            together = (*_list_releases(paid), *_read_list(what["release"]))
+            level = encoding.cost_units(self.level(together), "epsilon")
             spent = self.ledger.budget_state(self.dataset).spent.epsilon
-            added, after = max(0, level - spent), len(before)
+            added, after = max(0, level - spent), len(paid)
         cost = Cost(added, encoding.INFINITE_UNITS)
-        spend = Spend(what, {"replace": cost}, JOINT_GUARANTEE, after=after)
-        return self.ledger.debit(self.dataset, request, spend)
+        guarantee = FAMILY_GUARANTEE if "family" in self.model else JOINT_GUARANTEE
+        return self.ledger.debit(
+            self.dataset, request, Spend(what, {relation: cost}, guarantee, after=after)
+        )
 
-    def _check_plan(self) -> None:
-        """The target must be one that this level keeps."""
+    def _check_plan(self) -> str:
+        """The relation of the plan, whose target must be one that this level keeps."""
         state = self.ledger.budget_state(self.dataset)
-        if state.budget.relation != "replace" or state.registered is not None:
+        if "family" in self.model:
+            self._check_family(state)
+        elif state.budget.relation != "replace" or state.registered is not None:
             message = f"dataset {self.dataset!r} was not registered for joint releases"
-            hint = "register one without a table, with a plan for replaced rows (SwapOfTwo)"
+            hint = "register one without a table, with a plan for replaced rows (secret = value)"
             raise BudgetRefused(message, field="dataset", value=self.dataset, hint=hint)
         if self.is_gaussian and rational(self.model.get("delta"), "delta") > rational(
             state.plan.dp_delta
         ):
             message = "the model's delta is above that of the plan"
             raise BudgetRefused(message, field="delta", value=self.model.get("delta"))
+        return state.budget.relation
+
+    def _check_family(self, state: BudgetState) -> None:
+        """The adversaries must be those of the plan, and one budget must be able to hold several
+        releases."""
+        from whosin.families import read_family
+
+        family = read_family(self.model["family"])
+        if state.plan.family.canonical() != family.canonical() or state.registered is not None:
+            message = f"dataset {self.dataset!r} was not registered for joint releases"
+            hint = f"register one without a table, with a plan against {family.spelled}"
+            raise BudgetRefused(message, field="dataset", value=self.dataset, hint=hint)
+        if state.budget.alone:
+            message = f"a budget against {family.spelled} is for one release"
+            hint = "measure several with whosin verify; independent=… has the same ε, which adds up"
+            raise BudgetRefused(message, field="family", value=family.spelled, hint=hint)
+        if family.name not in JOINT_FAMILIES:
+            message = f"levels against {family.spelled} are those of ε, which adds up"
+            hint = "debit each release at its ε, as other answers"
+            raise BudgetRefused(message, field="family", value=family.spelled, hint=hint)
 
     def _paid(self) -> dict[str, Entry]:
         """What was debited, by request; all of it for this model."""
@@ -154,3 +150,14 @@ class JointBudget:
                 raise BudgetRefused(message, field="model", hint=hint)
             paid[str(entry.request)] = entry
         return paid
+
+
+def _read_list(release: Any) -> Sequence[dict[str, Any]]:
+    return [release] if isinstance(release, dict) else release
+
+
+def _list_releases(paid: Mapping[str, Entry]) -> tuple[dict[str, Any], ...]:
+    """The releases of these debits, in order."""
+    return tuple(
+        each for entry in paid.values() for each in _read_list(entry.body["what"]["release"])
+    )

@@ -30,7 +30,7 @@ from whosin.errors import (
 from whosin.ledger import budget as ledger_budget
 from whosin.ledger import encoding, registry, transaction
 from whosin.ledger import entries as ledger_entries
-from whosin.ledger.budget import BudgetState, Cost, Spend, describe_promise
+from whosin.ledger.budget import JOINT_FAMILIES, BudgetState, Cost, Spend, describe_promise
 from whosin.ledger.encoding import read_name
 from whosin.ledger.entries import ANSWERS_TABLE, ENTRIES_TABLE, TABLE_COLUMNS, Debit, Entry
 from whosin.ledger.ledger_file import Heads
@@ -195,10 +195,11 @@ class Ledger(Registry):
 
     def _check_joint(self, budget_state: BudgetState, spends: Sequence[Spend]) -> None:
         """Levels that were measured jointly do not add with others: all debits or none are joint.
-        Joint ones are made of datasets without a table, and cost something under replace only."""
+        Joint ones are made of datasets without a table, and where levels do not follow from ε."""
         if not budget_state.debits or budget_state.registered is not None:
             return
-        if budget_state.budget.relation != "replace":
+        family = budget_state.plan.family.name
+        if budget_state.budget.relation != "replace" and family not in JOINT_FAMILIES:
             return
         joint = {spend.after is not None for spend in spends}
         joint |= {

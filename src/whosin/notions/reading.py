@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from whosin.beliefs import ratio_for_gamma
 from whosin.documents import check_keys, read_object
-from whosin.errors import InvalidInput, UnknownName, at, check_kind, invalid_value, read_whole
-from whosin.exact import rational
+from whosin.errors import (
+    InvalidInput,
+    UnknownName,
+    at,
+    check_kind,
+    invalid_value,
+    read_list,
+    read_whole,
+)
+from whosin.exact import exact_fraction, log_up, rational
 from whosin.families import Explicit, read_family
-from whosin.mechanisms import Composed, Laplace, Mechanism
+from whosin.mechanisms import Composed, Laplace, Mechanism, read_mechanism
 from whosin.notions import NOTION_KINDS
 from whosin.notions.base import Notion
 from whosin.notions.bayesian_privacy import BayesianDifferentialPrivacy
 from whosin.notions.differential_privacy import read_metric
 from whosin.notions.gains import read_gain
+from whosin.notions.gaussian_leakage import GaussianRelease, measure_gaussian_leakage
 from whosin.notions.membership import PositiveMembership
-from whosin.priors import Prior
+from whosin.priors import GaussianVector, Prior
 from whosin.priors.table import DEPENDENCE_KEYS, read_blocks, read_dependence, read_prior
 from whosin.scenario_model import NotionOptions, describe_object, match_fields
 from whosin.spaces import Among, Count, Histogram, Records, Space, Statistic, Subsets, Sum
@@ -139,6 +150,133 @@ def read_release(data: object, space: Records) -> Laplace:
     return Laplace(statistic, rational(data["scale"], "scale"))
 
 
+# Releases that are measured together: of a chain, network or pedigree, of normal rows, or against a
+# family of adversaries: {"family": "one-of=3", "people": 20, "releases": [{"query": "sum",
+# "weights": [a number for each person], "scale": 5}, {"mechanism": "geometric", "scale": 2}]}.
+RELEASE_KEYS = ("query", "scale", "weights")
+
+
+def split_releases(data: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[dict[str, Any], ...]]:
+    """What a file says of the data, and the releases that it asks for."""
+    model = {key: each for key, each in data.items() if key not in (*RELEASE_KEYS, "releases")}
+    if "releases" in data:
+        if "scale" in data:
+            message = "scale has no meaning beside releases, which have their own"
+            raise InvalidInput(message, field="scale", hint="leave it out")
+        return model, tuple(check_kind(data["releases"], list, "releases", "a list of releases"))
+    own = {key: data[key] for key in RELEASE_KEYS if key in data}
+    scales = own.pop("scale", None)
+    if scales is None or scales == []:
+        message = "there is no release: the file has no scale"
+        raise InvalidInput(message, field="scale", hint="give the scale of the noise, or releases")
+    return model, tuple({**own, "scale": each} for each in _read_scales(scales))
+
+
+def _read_scales(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def measure_jointly(model: Mapping[str, Any], releases: Sequence[Mapping[str, Any]]) -> float:
+    """ε of these releases together, rounded up: the largest log ratio that an adversary of the
+    model sees, known rows, unknown rows and all.
+
+    Raises:
+        InvalidInput: the model or a release makes no sense.
+        Unsupported: no exact way to measure them together is known.
+    """
+    if "gaussian" in model:
+        return _measure_gaussian(model, releases)
+    if "family" in model:
+        check_keys(dict(model), ("family", "people"), "model")
+        notion, space = _read_family_model(model)
+        if not releases:
+            return 0.0
+        gamma = notion.measure(_join_releases(releases), space).value
+        if gamma == math.inf:
+            return math.inf
+        return log_up(ratio_for_gamma(exact_fraction(gamma), *notion.family.beliefs))
+    if not any(key in model for key in DEPENDENCE_KEYS):
+        listed = ", ".join((*DEPENDENCE_KEYS, "gaussian", "family"))
+        message = f"the model has none of {listed}"
+        raise InvalidInput(message, field="model", hint="say how rows depend on each other")
+    priors, rows = read_dependence(dict(model))
+    if not releases:
+        return 0.0
+    joint = Composed([read_release(dict(each), rows) for each in releases])
+    return float(BayesianDifferentialPrivacy(priors).measure(joint, rows).value)
+
+
+def _measure_gaussian(model: Mapping[str, Any], releases: Sequence[Mapping[str, Any]]) -> float:
+    check_keys(dict(model), ("gaussian", "delta", "distance"), "model")
+    given = check_kind(model["gaussian"], dict, "gaussian", "an object")
+    check_keys(given, ("covariance", "autoregressive", "rows", "innovation"), "gaussian")
+    if "covariance" in given:
+        prior = GaussianVector(given["covariance"])
+    else:
+        prior = GaussianVector.autoregressive(
+            given.get("autoregressive", ()), given.get("rows", 0), given.get("innovation", 1)
+        )
+    if not releases:
+        return 0.0
+    listed = []
+    for each in releases:
+        check_keys(dict(each), ("weights", "sigma"), "release")
+        listed.append(GaussianRelease(each.get("weights", ()), each.get("sigma")))
+    delta, distance = model.get("delta"), model.get("distance", 1)
+    return measure_gaussian_leakage(prior, listed, delta, distance).epsilon
+
+
+def _read_family_model(model: Mapping[str, Any]) -> tuple[PositiveMembership, Subsets]:
+    if "people" not in model:
+        hint = "say how many there are, such as 20"
+        raise InvalidInput("the model has no people", field="people", hint=hint)
+    notion = PositiveMembership(read_family(model["family"]))
+    return notion, Subsets(read_whole(model["people"], "people", 1))
+
+
+def _join_releases(releases: Sequence[Mapping[str, Any]]) -> Mechanism:
+    """These releases as one mechanism.
+
+    Laplace noise of scales s_1, s_2, … on one statistic counts as one release whose rate 1/s is
+    the sum of theirs. Outputs that are all alike show as much as that release does. No others show
+    more to whoever compares one world with several, since each term of the mean is smallest there
+    by the triangle inequality; nor to independent priors, which see e^(rate) beyond all values and
+    never more (the world-level bound).
+    """
+    merged: dict[Statistic, Any] = {}
+    parts: list[Mechanism] = []
+    for each in releases:
+        made = _read_family_release(each)
+        if type(made) is Laplace and isinstance(made.statistic, Statistic):
+            merged[made.statistic] = merged.get(made.statistic, 0) + 1 / rational(made.scale)
+        else:
+            parts.append(made)
+    parts += [Laplace(statistic, 1 / rate) for statistic, rate in merged.items()]
+    return parts[0] if len(parts) == 1 else Composed(parts)
+
+
+def _read_family_release(data: object) -> Mechanism:
+    data = check_kind(data, dict, "releases", "a list of objects")
+    if "mechanism" in data:
+        words = {key: each for key, each in data.items() if key != "mechanism"}
+        if "table" in words:
+            message = "a release has no file of its own"
+            raise InvalidInput(message, field="table", hint="use another mechanism")
+        return read_mechanism(data["mechanism"], words)
+    check_keys(data, RELEASE_KEYS, "release")
+    weights = read_list(data.get("weights", ()), "weights", "a list, a number for each person")
+    statistics = {"count": Count(), "sum": Sum(weights or None)}
+    asked = data.get("query", "count")
+    if not isinstance(asked, str) or asked not in statistics:
+        raise UnknownName("query", str(asked), statistics)
+    if "weights" in data and asked != "sum":
+        message = f"weights have no meaning with {asked}"
+        raise InvalidInput(message, field="weights", hint="leave them out")
+    if "scale" not in data:
+        raise InvalidInput("a release has no scale", field="scale", hint="give it one")
+    return Laplace(statistics[asked], rational(data["scale"], "scale"))
+
+
 def read_measurement(data: dict[str, Any]) -> tuple[Notion, Mechanism, Space] | None:
     """What a chain or block file asks to be measured; nothing for other files."""
     if any(key in data for key in DEPENDENCE_KEYS):
@@ -152,4 +290,12 @@ def read_measurement(data: dict[str, Any]) -> tuple[Notion, Mechanism, Space] | 
             raise InvalidInput("the block file has no scale", field="scale", hint=hint)
         noisy = Laplace(Count(), rational(data["scale"], "scale"))
         return PositiveMembership(Explicit([prior])), noisy, Subsets(people)
+    if "family" in data:
+        model, releases = split_releases(data)
+        check_keys(model, ("family", "people"), "file")
+        if not releases:
+            message = "releases is empty"
+            raise InvalidInput(message, field="releases", hint="give at least one release")
+        notion, space = _read_family_model(model)
+        return notion, _join_releases(releases), space
     return None

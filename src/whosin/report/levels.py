@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,9 @@ from whosin.report.document import (
     Theorems,
     Words,
     format_count,
+    format_epsilon,
     format_general,
+    format_plural,
     format_short,
     is_rounded,
     list_facts,
@@ -223,6 +225,17 @@ def describe_references(theorems: Sequence[Theorem], papers: Sequence[Paper]) ->
         for each in theorems
     ]
     return Document("", (*numbered, make_section("", *map(str, papers), level=2)))
+
+
+def describe_joint_debit(data: Mapping[str, Any]) -> Document:
+    """What releases that were measured together have cost, and what is left."""
+    paid = "Paid for" if data["new"] else "Paid for before, at no further cost"
+    return make_document(
+        f"{data['dataset']}: {format_plural(data['releases'], 'release')}, measured together",
+        f"Together they leak ε = {format_epsilon(data['epsilon'], 'up')}.",
+        f"Left: ε = {format_epsilon(data['left'])}.",
+        f"{paid}: request {data['request']}.",
+    )
 
 
 def describe_map() -> Document:

@@ -59,6 +59,15 @@ def verify(
     ] = None,
     rows: Annotated[int | None, typer.Option(help="Records instead: how many rows.")] = None,
     values: Annotated[int | None, typer.Option(help="Records: how many values a row has.")] = None,
+    ledger: Annotated[
+        str | None,
+        typer.Option(help="Debit this ledger for the file's releases, before you publish them."),
+    ] = None,
+    dataset: Annotated[str | None, typer.Option(help="With --ledger: the dataset's name.")] = None,
+    request: Annotated[
+        str | None,
+        typer.Option(help="With --ledger: an id of these releases; repeated, it costs nothing."),
+    ] = None,
     json: Json = False,
 ) -> None:
     """Compute how much a mechanism can raise anyone's belief that someone is in the data.
@@ -72,6 +81,9 @@ def verify(
     some adversaries the level is known between two numbers only, and the claim is between them.
 
     With --delta the promise may fail with that probability, given that the person is in.
+
+    With --ledger and --dataset the releases of a file are measured together with all that were
+    debited there before, and paid for; above the dataset's target they are refused.
 
     With --simulated-from nobody gains more from FILE than from the other channel (exit 0), or
     somebody does, and is shown (exit 1).
@@ -88,6 +100,11 @@ def verify(
         _compare_channels(file, simulated_from, json)
         return
     document = None if file is None else read_object(file, file.name)
+    if ledger is not None or dataset is not None or request is not None:
+        named = {"mechanism": mechanism, "notion": notion, "at-most": at_most, "delta": delta}
+        refuse_options(_spell_options(named, notion_words, mechanism_words), "--ledger")
+        _debit_jointly(document, {"--ledger": ledger, "--dataset": dataset}, request, json)
+        return
     structured = None if document is None else read_measurement(document)
     if structured is not None:
         named = {"mechanism": mechanism, "notion": notion, **notion_words, **mechanism_words}
@@ -115,7 +132,7 @@ def verify(
             hint="give a channel file (.json), or a mechanism such as --mechanism exact",
         )
     if structured is not None:
-        level = measured.measure(subject, space)
+        level = _measure_level(measured, subject, space, failing)
     elif document is not None:
         level = _measure_level(measured, Channel.from_dict(document), None, failing)
     else:
@@ -130,6 +147,35 @@ def verify(
         code = {True: 0, False: REFUTED, None: UNDECIDED}[level.holds(claim)]
         if code:
             raise typer.Exit(code)
+
+
+def _debit_jointly(
+    document: dict[str, Any] | None,
+    place: Mapping[str, str | None],
+    request: str | None,
+    json: bool,
+) -> None:
+    """Pay for the releases of a file, measured together with those that were paid before."""
+    from whosin.ledger import JointBudget, Ledger
+    from whosin.ledger.encoding import canonical_json, digest_text
+    from whosin.notions.reading import split_releases
+    from whosin.report.levels import describe_joint_debit
+
+    if document is None or None in place.values():
+        missing = next((key for key in place if place[key] is None), "FILE")
+        hint = "give FILE, --ledger and --dataset together"
+        raise InvalidInput(f"a debit needs {missing} too", field=missing, hint=hint)
+    where, name = map(str, place.values())
+    model, releases = split_releases(document)
+    with Ledger(where, create=False) as opened:
+        budget = JointBudget(opened, name, model)
+        named = request or digest_text(canonical_json(document, "file"))[:16]
+        debit = budget.debit(list(releases), named)
+        together = budget.releases()
+        state = opened.budget_state(name)
+        data = {"dataset": name, "request": named, "new": debit.new, "releases": len(together)}
+        data |= {"epsilon": budget.level(together), "spent": state.epsilon, "left": state.remaining}
+        print_result(json, data, describe_joint_debit, data)
 
 
 def _spell_options(*given: Mapping[str, Any]) -> dict[str, Any]:
