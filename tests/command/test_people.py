@@ -298,3 +298,40 @@ def test_an_earlier_month_asked_again_shows_its_answer_after_the_dataset_went_on
     (tmp_path / "january.csv").write_text("person,ward\na,x\nb,y\nc,x\ne,x\n")
     code, shown, _ = release("january")
     assert code == 1 and shown is None
+
+
+def test_a_dry_run_refuses_files_and_answers_are_opened_for_the_officer(
+    release, run, refused_at, tmp_path
+):
+    """A dry run wrote no report, and said nothing; stored answers had no pages to be signed."""
+    path, page = tmp_path / "january.toml", tmp_path / "officer.html"
+    options = ("--dry-run", "--for", "officer", "--report", page)
+    assert refused_at("release", path, *options) == "--report"
+    assert refused_at("release", path, "--dry-run", "--save", tmp_path / "x.csv") == "--save"
+    assert not page.exists() and release("january")[0] == 0
+    ledger = tmp_path / "ledger.db"
+    code, _, err = run("ledger", "answers", ledger, "--for", "officer", "--report", page)
+    assert code == 0 and "[about]" in err and "signature" in page.read_text("utf-8").lower()
+
+
+def test_the_officer_reads_the_worst_case(run):
+    """It was the mildest belief of the range."""
+    _, out, _ = run("explain", "--epsilon", "0.4", "--prior", "0.1..0.5", "--for", "officer")
+    assert "was 50.0% sure" in out and "believe anything" not in out
+
+
+def test_accuracy_needs_and_gives_on_one_basis(run, tmp_path):
+    """What a width needs was for one row a person, and what all of the budget gives for all that
+    count."""
+    (tmp_path / "x.csv").write_text("person,x\na,1\n")
+    text = SCENARIO.format(name="x").partition("[domains]")[0] + (
+        'people = 5000\nmax_rows_per_group = 4\n[domains]\nx = "0..6"\n'
+        '[[queries]]\nkind = "mean"\ncolumn = "x"\nwithin = {}\n'
+    )
+    path = tmp_path / "x.toml"
+    path.write_text(text.format(0.5))
+    _, out, _ = run("plan", path, "--accuracy", "--json")
+    alone = json.loads(out)["questions"][0]["alone"]
+    path.write_text(text.format(alone))
+    found = json.loads(run("plan", path, "--accuracy", "--json")[1])
+    assert found["total"] == pytest.approx(found["allowed"], rel=0.01)

@@ -12,6 +12,7 @@ import pytest
 
 from refusals import refused
 from whosin.errors import InvalidInput
+from whosin.release import Table
 from whosin.release.draft import draft_scenario
 from whosin.release.queries import QUERIES, read_query
 from whosin.release.scenario import load_scenario
@@ -144,3 +145,16 @@ def test_a_boolean_column_is_declared_by_its_type(tmp_path: Path) -> None:
     for from_rows in (False, True):
         text = draft_scenario(str(tmp_path / "t.parquet"), "person", from_rows=from_rows)
         assert "\nsmoker = [true, false]\n" in text and 'smoker = ["…"' not in text
+
+
+def test_numbers_with_gaps_and_moments_in_utc_are_what_they_are(tmp_path):
+    """NA made numbers texts, and a Z at the end made each moment an undeclared value."""
+    rows = [f"p{n},{'NA' if n % 5 else n},2013-0{1 + n % 2}-01T10:00:00Z" for n in range(200)]
+    (tmp_path / "f.csv").write_text("\n".join(["who,delay,at", *rows]) + "\n")
+    text = draft_scenario(str(tmp_path / "f.csv"), "who")
+    assert "# delay = { lower" in text
+    table = Table(tmp_path / "f.csv", "who", {"at": "2013-01-01..2013-12-31"})
+    data = table.data
+    months = table.engine.run(table.domains["at"].code(data["at"]).name("code").as_table())
+    assert len(set(months.column("code").to_pylist())) == 2
+    assert months.column("code").null_count == 0

@@ -159,7 +159,8 @@ def explain_epsilon(
             Reading("D_B", "knows how many are in, may know everyone else", held(1), "T5"),
             Reading("D_I", "does not take the size as known", math.inf, "T12"),
         ]
-    readings.append(Reading("D_U", "may believe anything", math.inf, "T3"))
+    all_alike = "that all are in, or none" if secret == "membership" else "that all have one value"
+    readings.append(Reading("D_U", f"may believe {all_alike}", math.inf, "T3"))
     fails, priors = min(1.0, round_up(failing * FAILURE_FACTOR)), _prior_grid(band)
     known = tuple(readings)
     return Explanation(level, float(delta), relation, fails, priors, known, curve, secret)

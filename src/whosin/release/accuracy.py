@@ -32,6 +32,8 @@ from whosin.release.table import Table
 MAX_SUGGESTIONS = 3
 MIN_GAIN = 1.05
 """How many times smaller an error has to be for a suggestion."""
+MAX_LOSS = 0.995
+"""What becomes of the errors of all other answers: nothing that their digits show."""
 SUGGESTED_DELTA = 1e-6
 
 
@@ -88,9 +90,9 @@ def suggest_changes(
         gains = []
         for query, estimate in zip(asked, tried, strict=True):
             was, now = before.get(id(query)), _typical_error(estimate)
-            if was and now and estimate.query.kind == query.kind:
-                gains.append((was / now, query.title, was, now))
-        if gains and min(gain for gain, *_ in gains) > 1 / MIN_GAIN:
+            if was and estimate.query.kind == query.kind:
+                gains.append((was / now if now else 0.0, query.title, was, now or math.inf))
+        if gains and min(gain for gain, *_ in gains) > MAX_LOSS:
             inside = made.change == "ask-once"
             outer = [each for each in gains if inside and each[1] in made.about]
             best, title, was, now = max(outer or gains)
@@ -267,7 +269,7 @@ def plan_widths(
     alone = []
     for _, query in asked:
         one = estimate_batch_cost(table, plan, [replace(query, within=None)], **every)[0]
-        alone.append(one.expected[-1].within if one.expected else None)
+        alone.append(one.expected[0].within if one.expected else None)  # for the rows of `costs`
     fitting: list[int] = list(costs) if sum(costs.values()) <= allowed else []
     for index in [] if fitting else sorted(costs, key=lambda each: costs[each]):
         if sum(find_costs([*fitting, index]).values()) <= allowed:

@@ -21,6 +21,8 @@ from whosin.release.engines import DuckDB
 from whosin.release.queries import QUERIES
 from whosin.release.row_values import is_dated, number_value
 
+MISSING_WORDS = ("na", "n/a", "nan", "null", "none", ".", "-")
+"""What stands in files where there is no number or date; a release reads it as nothing there."""
 GUESS_ROWS = 2_000
 """Rows of a text file that the kinds of its columns are guessed from."""
 MAX_LISTED_VALUES = 50
@@ -251,6 +253,7 @@ def draft_columns(
 
 
 def _guess_kind(values: Sequence[str]) -> str:
+    values = [each for each in values if each.strip().lower() not in MISSING_WORDS]
     distinct = set(values)
     if values and all(DAY_PREFIX.fullmatch(each) for each in values):
         return "dates"

@@ -48,7 +48,7 @@ CAST_PATTERNS = {
     "whole": WHOLE_PATTERN,
     "float64": NUMBER_PATTERN,
     "date": rf"^{DAY_PATTERN}\z",
-    "timestamp": rf"^{MOMENT_PATTERN}\z",
+    "timestamp": rf"^{DAY_PATTERN}([ T]{CLOCK_PATTERN}Z?)?\z",  # Z: the moment in UTC
     "boolean": TRUTH_PATTERN,
 }
 FIRST_MOMENT = "290309-12-22 (BC) 00:00:00"
@@ -78,6 +78,8 @@ def cast_value(value: Any, kind: str) -> Any:
         return fits.ifelse(whole, ibis.null("float64")).cast("int64")
     if given.is_string() and kind in CAST_PATTERNS:
         plain = value.re_search(CAST_PATTERNS[kind]).ifelse(value, ibis.null("string"))
+        if kind == "timestamp":
+            plain = plain.replace("Z", "")  # which engines read in different ways
         return plain.try_cast("int64" if kind == "whole" else kind)
     if given.is_decimal() and kind == "float64" and (given.precision or 38) > EXACT_DIGITS:
         return value.cast("string").try_cast("float64")  # engines divide in different ways

@@ -226,7 +226,8 @@ class Scenario:
         for _ in range(MAX_ATTEMPTS):
             for error in found.found:
                 section, _, column = error.path.partition(".")
-                wrong |= {column} if section == "domains" else set()
+                meant = getattr(error, "nearest", None)
+                wrong |= {column, *([meant] if meant else [])} if section == "domains" else set()
             try:
                 rest = {name: each for name, each in domains.items() if name not in wrong}
                 table = _open_table(self._usable_table(found), rest, self.tables, self.features)

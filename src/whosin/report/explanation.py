@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from whosin.calibration.plan import PlannedNoise, PlannedQuery
 from whosin.calibration.rate_targets import RateTarget
-from whosin.curves.epsilon_meaning import Explanation, Reading, Sufficiency
+from whosin.curves.epsilon_meaning import SHOWN_PRIORS, Explanation, Reading, Sufficiency
 from whosin.errors import UnknownName
 from whosin.exact import (
     exact_fraction,
@@ -207,7 +207,8 @@ def audience_paragraphs(meaning: Explanation, audience: str) -> list[str | Marks
     """What an ε allows, for an audience; a paragraph each, and people out of 1,000."""
     check_audience(audience)
     reading = meaning.readings[0]
-    prior = EXAMPLE_PRIOR if EXAMPLE_PRIOR in meaning.priors else meaning.priors[0]
+    believed = [each for each in meaning.priors if each < 1] or meaning.priors
+    prior = EXAMPLE_PRIOR if meaning.priors == SHOWN_PRIORS else max(believed)  # the worst case
     after = meaning.posterior(reading, prior)
     said = {
         "resident": _resident_paragraphs,

@@ -12,6 +12,7 @@ import typer
 from whosin.app.cli.main import (
     Json,
     ReportFile,
+    ReportReader,
     Save,
     add_options,
     print_json,
@@ -137,6 +138,7 @@ def answers(
         str | None, typer.Option(help="One release, by its id or the beginning of it.")
     ] = None,
     report: ReportFile = None,
+    reader: ReportReader = None,
     save: Save = None,
     json: Json = False,
 ) -> None:
@@ -146,7 +148,7 @@ def answers(
     from whosin.release.answer import read_releases
     from whosin.report import html, releases, table_views
 
-    check_paths(save, report)
+    check_paths(save, report, reader)
     with _open_ledger(ledger) as opened:
         dataset = _only_dataset(opened) if dataset is None else dataset
         found = read_releases(opened, dataset)
@@ -178,7 +180,12 @@ def answers(
             require_new_file(path, "--save")
         table_views.save_answers(found[0], save)
     if report is not None:
-        html.save_report(dataset, found[0].budget_state.plan, found[0], report)
+        html.save_report(dataset, found[0].budget_state.plan, found[0], report, None, reader)
+        if reader is not None:
+            print_warning(
+                "the ledger does not know who answers for the release: whosin release SCENARIO "
+                f"--request {found[0].request} writes these pages with its [about]"
+            )
     listed = [release_data(each) for each in found]
     data = {"ledger": name, "dataset": dataset, "releases": listed}
     print_result(json, data, releases.describe_releases, dataset, found)

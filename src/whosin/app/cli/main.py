@@ -56,6 +56,10 @@ Draw = Annotated[Path | None, typer.Option("--save", help="Draw: x.html, x.svg o
 ReportFile = Annotated[
     Path | None, typer.Option("--report", help="Write a report for people: out.html.")
 ]
+ReportReader = Annotated[
+    str | None,
+    typer.Option("--for", help="officer: a report of the two pages that are to be signed."),
+]
 Save = Annotated[
     Path | None, typer.Option("--save", help="Write the answers: x.json, x.csv or x.parquet.")
 ]

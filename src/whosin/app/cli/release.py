@@ -22,6 +22,7 @@ from whosin.app.cli.main import (
     Json,
     NewPeople,
     ReportFile,
+    ReportReader,
     Save,
     ScenarioFile,
     Yes,
@@ -68,10 +69,6 @@ Again = Annotated[
 NoPreflight = Annotated[
     bool, typer.Option("--no-preflight", help="Skip the look at the rows before it pays.")
 ]
-ReportReader = Annotated[
-    str | None,
-    typer.Option("--for", help="officer: a report of the two pages that are to be signed."),
-]
 
 
 def release(
@@ -99,6 +96,8 @@ def release(
     from whosin.release.scenario import load_scenario
 
     check_paths(save, report, reader)
+    if dry_run:
+        refuse_files(save, report)
     loaded = load_scenario(scenario)
     if dry_run:
         show_estimate(loaded, ledger, json)
@@ -142,6 +141,18 @@ def check_paths(save: Path | None, report: Path | None, reader: str | None = Non
         if report is None:
             message = f"--for {reader} says whom a report is for, and there is no --report"
             raise InvalidInput(message, field="--for", value=reader, hint="add --report out.html")
+
+
+def refuse_files(save: Path | None, report: Path | None) -> None:
+    """What only estimates has no answers to write."""
+    for option, path in (("--save", save), ("--report", report)):
+        if path is not None:
+            raise InvalidInput(
+                f"{option} writes answers, and a dry run has none",
+                field=option,
+                value=str(path),
+                hint="leave --dry-run out to release, or leave the file out",
+            )
 
 
 def check_answer_files(scenario: Scenario, save: Path | None) -> None:
@@ -380,6 +391,8 @@ def sql(
     from whosin.release.scenario import load_scenario
 
     check_paths(save, report, reader)
+    if dry_run or explain:
+        refuse_files(save, report)
     loaded = load_scenario(scenario, asked=False)
     if share is not None:
         loaded = replace(loaded, budget={**loaded.budget, "share": share})

@@ -395,7 +395,12 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
         with mistakes.collect():
             if key != "kind" and key not in known:
                 raise UnknownName(f"key of a {kind} query", str(key), [*known, "kind"])
-    missing = [name for name, each in known.items() if each.default is MISSING and name not in data]
+    slips = {each.nearest for each in mistakes.found if isinstance(each, UnknownName)}
+    missing = [
+        name
+        for name, each in known.items()
+        if each.default is MISSING and name not in data and name not in slips
+    ]
     with mistakes.collect():
         if missing:
             raise InvalidInput(
