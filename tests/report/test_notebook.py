@@ -101,3 +101,12 @@ def test_a_printed_answer_is_the_table_that_the_command_prints(tmp_path):
     assert "Answer(" not in shown and "\x1b" not in shown and "3 of 3" in shown
     assert "Spent: ε" in str(made.budget_state)
     assert str(PLAN) == repr(PLAN)
+
+
+def test_answers_of_one_name_are_told_apart_by_their_numbers(tmp_path):
+    """They were called "count and count"."""
+    (tmp_path / "wards.csv").write_text("who,ward\na,x\nb,y\nc,x\n", encoding="utf-8")
+    table = wi.Table(tmp_path / "wards.csv", "who", {"ward": ["x", "y"]})
+    with wi.Session(table, PLAN, tmp_path / "ledger.db", share=1) as session:
+        made = session.release([wi.queries.Count(by=["ward"]), wi.queries.Count()])
+    assert made.independence_note.startswith("Questions 2 and 1 (count) have noise")

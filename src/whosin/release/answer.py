@@ -297,10 +297,13 @@ class Release(Displayed):
     def independence_note(self) -> str:
         """That answers of which one is sums of the other have noise of their own, where there are
         such; empty otherwise. Those that were measured at once agree."""
-        for inner, outer in permutations(self.answers, 2):
+        for (first, inner), (second, outer) in permutations(enumerate(self.answers, 1), 2):
             if _is_contained(inner, outer):
+                both = f"{inner.title} and {outer.title}"
+                if inner.title == outer.title:
+                    both = f"Questions {first} and {second} ({inner.title})"
                 return (
-                    f"{inner.title} and {outer.title} have noise of their own, so that sums of one "
+                    f"{both} have noise of their own, so that sums of one "
                     f"differ from the other; {_agreement_hint(inner, outer)}."
                 )
         return ""
