@@ -10,6 +10,7 @@ import opendp.prelude as dp
 
 import whosin as wi
 from measuring import Row, best_of
+from whosin.noise.cumulative import CumulativeNoise, fresh_factor
 
 DRAWS = 10**6
 SCALE = 10.0
@@ -57,6 +58,10 @@ def rows() -> Iterator[Row]:
         "NumPy, insecure floats",
         floats,
     )
+    stream = CumulativeNoise.choose(365)
+    factor, fresh = stream.error_factor(), fresh_factor(365)
+    work = "running totals of 365 periods, times the noise of one count"
+    yield Row(work, factor, "at most 2.95", factor <= 2.95, "fresh noise", fresh, unit="times")
     for scale in (1e3, 1e9):
         seconds = best_of(partial(wi.noise.discrete_laplace, scale, DRAWS), repeats=5)
         yield Row(f"the same, scale {scale:.0e}", seconds, "under 0.2 s", seconds < 0.2)

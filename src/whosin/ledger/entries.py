@@ -249,6 +249,14 @@ def read_history(connection: Any, dataset: str) -> list[Entry]:
     return [read_entry(EntryRow._make(row)) for row in found]
 
 
+def find_debit(connection: Any, dataset: str, request: str) -> Entry | None:
+    """The debit of a request, if there is one."""
+    mine = "dataset = :dataset AND request = :request AND kind = 'debit'"
+    query = select_sql(ENTRIES_TABLE, mine)
+    row = execute_sql(connection, query, dataset=dataset, request=request).fetchone()
+    return None if row is None else read_entry(EntryRow._make(row))
+
+
 def find_requests(connection: Any, dataset: str, prefix: str, *, answered: bool) -> set[str]:
     """The requests of debits, or of answers, that begin with a text; found through an index."""
     kind = "answer" if answered else "debit"

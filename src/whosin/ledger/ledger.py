@@ -331,6 +331,13 @@ class Ledger(Registry):
         with self._store.reading() as connection:
             return ledger_entries.read_history(connection, self._find(connection, dataset).name)
 
+    def find_debit(self, dataset: str, request: str) -> Entry | None:
+        """The debit of a request; None where there is none."""
+        with self._store.reading() as connection:
+            return ledger_entries.find_debit(
+                connection, read_name(dataset, "dataset"), read_name(request, "request")
+            )
+
     def requests(self, dataset: str, prefix: str = "", *, answered: bool = False) -> set[str]:
         """The requests that were paid for and begin with a text; none for an unknown dataset.
 

@@ -48,6 +48,8 @@ from whosin.ledger.registration import RegisteredTable, Registration, read_regis
 from whosin.ledger.store import WAIT_SECONDS, Store
 from whosin.ledger.transaction import Transaction
 
+STEP_KEY = "step"
+"""Of a question that is a step of a stream, which one it is: see `release.queries.running`."""
 COPY_POLICIES = ("warn", "refuse")
 """What to do about rows that have a budget under another name."""
 
@@ -246,8 +248,12 @@ def _question_text(data: dict[str, Any]) -> str:
 
 
 def other_table(before: Entry, spend: Spend, budget_state: BudgetState) -> None:
-    """What was paid for and not answered yet is drawn from the table that it was paid for."""
+    """What was paid for and not answered yet is drawn from the table that it was paid for; a step
+    of a stream from any later one, which has the same rows of its periods and those before."""
     recorded = before.body.get("registration")
+    if STEP_KEY in spend.what and recorded is not None and budget_state.registered is not None:
+        budget_state.registered.check(budget_state.dataset, spend.registration)
+        return
     if recorded is None or budget_state.registered is None or spend.registration is None:
         return
     budget_state.registered.check(budget_state.dataset, spend.registration)
@@ -391,6 +397,7 @@ class Registry:
         registration: Registration | None = None,
         amend: bool = False,
         copies: str = "warn",
+        paid: bool = False,
     ) -> BudgetState:
         """Open a session: register a new dataset, or see that the plan fits what is left. Nothing
         is recorded of a session that is refused.
@@ -402,6 +409,7 @@ class Registry:
             registration: the table that will be asked; one without a table is bound to it.
             amend: record that the dataset goes on with this table, as `amend` does.
             copies: as for `register`.
+            paid: whether all that will be asked was paid for before: nothing has to be left.
 
         Raises:
             BudgetRefused: the plan does not fit the remainder, is for another relation, or the
@@ -419,7 +427,7 @@ class Registry:
         budget_state = entries.read_budget_state(row)
         changes = registration is not None and _changes_table(budget_state, registration, amend)
         retried = resume and budget_state.plan.to_dict() == plan.to_dict()
-        if not retried or (changes and not budget_state.spendable_units):
+        if not paid and (not retried or (changes and not budget_state.spendable_units)):
             check_session(budget_state, plan, budget, share)
         if changes and registration is not None:
             open_for_debits(budget_state)

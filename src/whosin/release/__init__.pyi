@@ -21,6 +21,7 @@ from .queries import Median as Median
 from .queries import Quantile as Quantile
 from .queries import Query as Query
 from .queries import Rows as Rows
+from .queries import Running as Running
 from .queries import Sum as Sum
 from .queries import Synthetic as Synthetic
 from .queries import Top as Top

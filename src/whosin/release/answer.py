@@ -24,6 +24,7 @@ from whosin.exact import format_decimals, rational, round_up
 from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import Cost, PeopleBudget
 from whosin.ledger.entries import Entry
+from whosin.ledger.registry import STEP_KEY
 from whosin.notebook_display import Displayed
 from whosin.release.column_expressions import free_column_name
 from whosin.release.contribution_bounds import bounds_statement
@@ -385,6 +386,7 @@ def read_releases(
     state, history, stored = ledger.record(dataset)
     found: dict[str, list[Answer]] = {}
     paid: dict[str, str] = {}
+    streams: dict[str, list[tuple[Mapping[str, Any], Any]]] = {}
     for entry in history:
         if entry.kind != "debit" or entry.request not in stored:
             continue
@@ -394,8 +396,13 @@ def read_releases(
         if isinstance(data, dict) and ("columns" in data or "answers" in data):
             request = entry.request.rpartition("/")[0]
             own = found.setdefault(request, [])
-            own += read_answers(entry.body, data, "", state.plan.relation)
+            if STEP_KEY in entry.body["what"]:
+                streams.setdefault(request, []).append((entry.body, data))
+            else:
+                own += read_answers([(entry.body, data)], "", state.plan.relation)
             paid[request] = max(paid.get(request, ""), str(entry.body.get("when", "")))
+    for request, steps in streams.items():
+        found[request] += read_answers(steps, "", state.plan.relation)
     people = ledger.people_budget(dataset) if visible is None else None
     return [
         Release(request, tuple(answers), state, paid[request], people)
@@ -434,17 +441,27 @@ def _describe_chosen_tables(details: Mapping[str, Any]) -> str:
     return f" Besides single columns it knows these tables, in the order of their choice: {listed}."
 
 
-def read_answers(paid: Mapping[str, Any], stored: Any, noise: str, relation: str) -> list[Answer]:
-    """The answer of a debit, or those of all questions that were paid for at once.
+def read_answers(
+    steps: Sequence[tuple[Mapping[str, Any], Any]], noise: str, relation: str, title: str = ""
+) -> list[Answer]:
+    """The answer of a debit, those of all questions that were paid for at once, or that of a
+    stream.
 
     Args:
-        paid: the debit's entry, as data.
-        stored: its answer, as data.
+        steps: the entry of each debit and its stored answer, as data: one, or those of a stream.
         noise: what noise it has, for entries that do not say it.
+        title: of a stream, which no entry says.
     """
-    what, cost = paid["what"], paid["costs"].get(relation)
+    (paid, stored), what = steps[0], steps[0][0]["what"]
+    cost = paid["costs"].get(relation)
     whole = Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS) if cost is None else Cost(**cost)
     asked, answers, costs = [dict(what)], [stored], [whole]
+    if STEP_KEY in what:
+        from whosin.release.queries.running import read_totals
+
+        answers = [read_totals(steps)]
+        asked = [{key: what[key] for key in what if key not in ("coefficients", "periods")}]
+        asked[0] |= {"name": title} if title else {}
     if "answers" in stored:
         from whosin.release.queries.together import paid_questions
 

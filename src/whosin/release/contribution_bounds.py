@@ -59,6 +59,8 @@ class ContributionPolicy:
             the declared value, as a text in quotes, as which they count.
         by_row: whether each row is one person.
         unnamed: columns whose undeclared values count, and are never named.
+        max_periods: of running totals, in how many periods a privacy unit counts, at most.
+        min_gap: how many periods later the next one is, at least.
     """
 
     privacy_unit: str
@@ -69,10 +71,15 @@ class ContributionPolicy:
     outside: Mapping[str, str] = field(default_factory=dict)
     by_row: bool = False
     unnamed: tuple[str, ...] = ()
+    max_periods: int | None = None
+    min_gap: int = 1
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data for JSON."""
-        return vars(self) | {
+        known = dict(vars(self))
+        if self.max_periods is None:
+            del known["max_periods"], known["min_gap"]
+        return known | {
             "ranges": {name: list(ends) for name, ends in self.ranges.items()},
             "others": list(self.others),
             "other_cells": dict(self.others),
@@ -151,6 +158,8 @@ def bounds_statement(counted: Mapping[str, Any], interval: bool) -> str:
     if groups is not None and not counted["by_row"]:
         noun, verb = ("groups", "count") if groups > 1 else ("group", "counts")
         parts.append(f"at most {groups} {noun} per person {verb}")
+    if (periods := counted.get("max_periods")) is not None:
+        parts.append(_describe_periods(periods, counted["min_gap"]))
     for column, (low, high) in counted["ranges"].items():
         parts.append(f"{column} is clamped to {low}..{high}")
     cells = counted.get("other_cells", {})
@@ -169,9 +178,19 @@ def bounds_statement(counted: Mapping[str, Any], interval: bool) -> str:
         )
     text = "; ".join(parts)
     said = f"{text[0].upper()}{text[1:]}."
-    leaves_out = not counted["by_row"] and (rows is not None or groups is not None)
+    bounds = (rows, groups, counted.get("max_periods"))
+    leaves_out = not counted["by_row"] and bounds != (None, None, None)
     changes = leaves_out or counted["ranges"] or outside
     return f"{said} {NOT_COVERED}" if interval and changes else said
+
+
+def _describe_periods(periods: int, gap: int) -> str:
+    """In which periods of running totals someone counts, and what that rests on."""
+    counted = "only the first period of each person counts"
+    if periods > 1:
+        apart = "" if gap == 1 else f" that are at least {gap} apart"
+        counted = f"at most the first {periods} periods of each person{apart} count"
+    return f"{counted}; each file has the rows of all periods before it, unchanged"
 
 
 def _closed_statement(columns: Sequence[str], how: str) -> str:

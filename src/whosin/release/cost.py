@@ -253,6 +253,9 @@ class CostEstimate:
         by_weights: what that would be if the batch were split by weights.
         joint: the cost estimate that is debited and answered for this query and others at once.
         owner: whose drafts a file's are, once it is debited (see `draft_name`).
+        first: what was paid for the first step of a stream; None where it is paid now.
+        request: of a step of a stream, its own name in the ledger.
+        scanned: what steps share while they are answered. Never shown.
         expected: how good the answer will be, at a few sizes of a group or at the public one.
         readable_from: the least size of a group, in `readable_unit`, whose answer is not marked as
             too noisy to read; for sums the least total.
@@ -280,6 +283,9 @@ class CostEstimate:
     within_words: str = ""
     joint: CostEstimate | None = None
     owner: str = field(default="", compare=False)
+    first: Spend | None = None
+    request: str = ""
+    scanned: dict[int, Any] | None = field(default=None, compare=False, repr=False)
     expected: tuple[ExpectedError, ...] = ()
     readable_from: float | None = None
     readable_unit: str = "rows"

@@ -42,6 +42,7 @@ from whosin.release.queries.base import scenario_keys
 from whosin.release.session import (
     Session,
     Watch,
+    continue_streams,
     find_answered,
     name_request,
     require_same_rows,
@@ -313,6 +314,14 @@ class Scenario:
                 if len(found.found) > 1:
                     found.raise_all()
                 raise error from None
+
+    def read_streams(self, ledger: object, table: Table) -> dict[int, CostEstimate]:
+        """The estimates of running totals that were paid for, by the queries' numbers."""
+
+        def look(opened: Ledger, name: str) -> dict[int, CostEstimate]:
+            return continue_streams(opened, name, table, self.plan, self.queries)
+
+        return self._read_ledger(ledger, look, {})
 
     def contribution_policies(self, table: Table) -> list[ContributionPolicy]:
         """What of the rows counts in each answer."""

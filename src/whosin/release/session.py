@@ -13,6 +13,7 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import count, islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -137,8 +138,9 @@ class Session:
         asked = read_queries(queries)
         estimates = self._estimate_costs(asked, share, split, noise)
         self._look_at_rows(asked, estimates)
-        debits = self._debit_costs(paid_estimates(estimates))
-        stored = self._scan_table(debits, paid_estimates(estimates), watch)
+        paid = self._steps(estimates)
+        debits = self._debit_costs(paid)
+        stored = self._scan_table(debits, paid, watch)
         return self._publish_answers(debits, estimates, stored)
 
     def _estimate_costs(
@@ -151,7 +153,7 @@ class Session:
                 estimates = self.dry_run(asked, share=share, split=split, noise=noise)
             except WhosinError:
                 estimates = []
-            if [estimate.spend for estimate in paid_estimates(estimates)] == self._begun:
+            if [estimate.spend for estimate in self._steps(estimates)] == self._begun:
                 return estimates
             self._close_batch()
         return self.dry_run(asked, share=share, split=split, noise=noise)
@@ -175,7 +177,8 @@ class Session:
 
     def _debit_costs(self, paid: Sequence[CostEstimate]) -> list[Debit]:
         """All debits in one transaction, or none."""
-        requests = [f"{self.request}/{self._asked + index}" for index in range(len(paid))]
+        numbers = count(self._asked)
+        requests = [each.request or f"{self.request}/{next(numbers)}" for each in paid]
         self._require_new_files(requests, paid)
         spends = {
             request: replace(
@@ -209,9 +212,9 @@ class Session:
         get their names when their answers are stored."""
         files = [number for number, each in enumerate(paid) if each.query.writes_file]
         owner, drawn = "", dict[int, Any]()
-        scans = share_scans(
-            {n: paid[n].expression for n, debit in enumerate(debits) if debit.answer is None}
-        )
+        scanned, missing = dict[int, Any](), [n for n, each in enumerate(debits) if not each.answer]
+        places = {id(paid[number].expression): number for number in missing}  # steps share theirs
+        scans = share_scans({number: paid[number].expression for number in places.values()})
         if files:
             from whosin.release.synthetic_tables import draft_owner, remove_drafts
 
@@ -224,7 +227,8 @@ class Session:
             estimate = paid[number]
             progress = watch(estimate.query.title) if watch is not None else None
             asked = estimate.query.restrict_table(self.table)
-            ready = replace(estimate, owner=owner, expression=scans[number])
+            scan = scans[places[id(estimate.expression)]]
+            ready = replace(estimate, owner=owner, expression=scan, scanned=scanned)
             data = dict(estimate.query.answer(asked, ready, progress))
             drawn[number] = {**data, "noise": estimate.noise}
             return drawn[number]
@@ -245,11 +249,12 @@ class Session:
         self, debits: Sequence[Debit], estimates: Sequence[CostEstimate], stored: Sequence[Any]
     ) -> Release:
         """The stored answers in the order of the queries, and where the dataset stands now."""
-        paid, relation = paid_estimates(estimates), self.plan.relation
-        found = {
-            id(each): iter(read_answers(debit.body, answer, each.noise, relation))
-            for each, debit, answer in zip(paid, debits, stored, strict=True)
-        }
+        relation, pairs = self.plan.relation, iter(zip(debits, stored, strict=True))
+        found = {}
+        for each in paid_estimates(estimates):
+            count_steps = len(each.query.steps(each.query.restrict_table(self.table), each))
+            own = [(debit.body, answer) for debit, answer in islice(pairs, count_steps)]
+            found[id(each)] = iter(read_answers(own, each.noise, relation, each.query.title))
         answers = tuple(next(found[id(estimate.paid)]) for estimate in estimates)
         self._close_batch()
         try:
@@ -300,6 +305,10 @@ class Session:
                 `least_error`): counts of the same people are then measured at once.
             noise: "laplace" or "gaussian".
         """
+        asked = read_queries(queries)
+        paid = continue_streams(self.ledger, self.dataset, self.table, self.plan, asked)
+        if len(paid) == len(asked):
+            return list(paid.values())
         own = share is None
         if share is None:
             share = self.share if self.plan.query is None else 1
@@ -310,16 +319,26 @@ class Session:
                 hint='give it, such as share="1/10", or share=1 for all of it; Session(…, share=1) '
                 "gives it for every batch",
             )
-        return estimate_batch_cost(
+        new = estimate_batch_cost(
             self.table,
             self.plan,
-            queries,
+            [query for number, query in enumerate(asked) if number not in paid],
             self._spent,
             share=share,
             split=split,
             noise=noise,
             capped=own,
         )
+        rest = iter(new)
+        return [paid.get(number) or next(rest) for number in range(len(asked))]
+
+    def _steps(self, estimates: Sequence[CostEstimate]) -> list[CostEstimate]:
+        """All that is debited for estimates, streams step by step."""
+        return [
+            step
+            for each in paid_estimates(estimates)
+            for step in each.query.steps(each.query.restrict_table(self.table), each)
+        ]
 
     def _open(
         self, queries: Sequence[Query], amend: bool, copies: str, new_people: bool | None
@@ -355,6 +374,10 @@ class Session:
                 self._note(describe_copy(self.dataset, other), warn=copies == "warn")
         if not self.curator:
             self._check_registered()
+        paid = known and bool(queries)
+        if paid:
+            found = continue_streams(self.ledger, self.dataset, self.table, self.plan, queries)
+            paid = len(found) == len(queries)
         budget_state = self.ledger.admit(
             self.dataset,
             self.plan,
@@ -363,9 +386,11 @@ class Session:
             registration=self.registration,
             amend=amend,
             copies=copies,
+            paid=paid,
         )
         self._name_request(queries, goes_on=True)
-        self._check_remaining(budget_state)
+        if not paid:
+            self._check_remaining(budget_state)
 
     def _check_remaining(self, budget_state: BudgetState) -> None:
         """Refuse a session where nothing is left; say how much it takes of what others left."""
@@ -464,7 +489,7 @@ class Session:
     def _close_batch(self) -> None:
         for spend in self._begun:
             self._spent += spend.cost(self.plan.relation)
-        self._asked += len(self._begun)
+        self._asked += sum(registry.STEP_KEY not in spend.what for spend in self._begun)
         self._begun = []
 
     def _unanswered(self, debit: Debit) -> bool:
@@ -505,6 +530,23 @@ def _read_request(request: object) -> str:
         accepted = f"text of at most {MAX_REQUEST_LENGTH} characters, without a slash"
         raise invalid_value("request", accepted, repr(request)[:80])
     return unicodedata.normalize("NFC", request)
+
+
+def continue_streams(
+    ledger: Ledger, dataset: str, table: Table, plan: Plan, queries: Sequence[Query]
+) -> dict[int, CostEstimate]:
+    """The estimates of queries about streams that were paid for, by the queries' numbers: with the
+    noise that they have, and nothing to pay."""
+    from whosin.release.queries import Running
+
+    found = {}
+    for number, query in enumerate(queries):
+        if isinstance(query, Running):
+            asked = query.restrict_table(table)
+            first = ledger.find_debit(dataset, f"{query.stream_request(asked)}/1")
+            if first is not None:
+                found[number] = query.continue_stream(asked, plan, first.body)
+    return found
 
 
 def describe_repeat(request: str) -> str:

@@ -183,7 +183,8 @@ def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
     from whosin.report import releases
 
     title, plan, table = loaded.title, loaded.plan, loaded.open_table()
-    estimates = loaded.estimate_cost(table)
+    streams = loaded.read_streams(ledger, table)
+    estimates = [streams.get(n, each) for n, each in enumerate(loaded.estimate_cost(table))]
     suggestions = suggest_changes(table, plan, loaded.queries, estimates, loaded.budget)
     left = _budget_left(ledger, loaded)
     listed = [releases.estimate_data(estimate) for estimate in estimates]

@@ -9,6 +9,7 @@ from .sums import Mean as Mean
 from .sums import Variance as Variance
 from .sums import Deviation as Deviation
 from .sums import Histogram as Histogram
+from .running import Running as Running
 from .keys import Keys as Keys
 from .quantile import Quantile as Quantile
 from .quantile import Median as Median

@@ -297,6 +297,10 @@ class Query(ABC):
                 hint="choose a new name, or remove the file",
             )
 
+    def steps(self, table: Table, estimate: CostEstimate) -> list[CostEstimate]:
+        """What is debited for an estimate, in turn: itself, or the steps of a stream."""
+        return [estimate]
+
     def publish(self, table: Table, drawn: Any, stored: Any) -> str | None:
         """Show what the stored answer wrote outside the ledger; remove what else was drawn.
 

@@ -1,0 +1,475 @@
+"""Running totals: integer factorisations, participations, steps that are drawn and paid once."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import random
+import threading
+from collections import defaultdict
+from fractions import Fraction
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import command
+import release_oracle as oracle
+import whosin as wi
+from whosin import release
+from whosin.errors import BudgetRefused, InvalidInput, ScanFailed
+from whosin.ledger import encoding
+from whosin.noise.cumulative import CumulativeNoise, fresh_factor
+from whosin.release import Count, Running, Session, Values
+from whosin.release.queries.running import TOTAL_COLUMNS, read_totals
+
+PERIODS = 6
+DOMAINS = {
+    "month": Values(list(range(1, PERIODS + 1)), outside="drop"),
+    "ward": Values(["A", "B", "C"], outside="drop"),
+}
+PLANS = oracle.WITH_DELTA
+
+
+SCHEMA = pa.schema({"who": pa.string(), "month": pa.int64(), "ward": pa.string()})
+
+
+def table_of(rows: list[tuple[str, int, str]], **options) -> wi.Table:
+    data = [dict(zip(SCHEMA.names, row, strict=True)) for row in rows]
+    return oracle.table(pa.Table.from_pylist(data, SCHEMA), DOMAINS, **options)
+
+
+def matrix(noise: CumulativeNoise) -> np.ndarray:
+    size = noise.periods
+    found = np.zeros((size, size), dtype=object)
+    for row, column in itertools.product(range(size), repeat=2):
+        if row >= column:
+            found[row, column] = noise.coefficients[row - column]
+    return found
+
+
+def participations(size: int, times: int, apart: int):
+    for number in range(times + 1):
+        for chosen in itertools.combinations(range(size), number):
+            if all(b - a >= apart for a, b in itertools.pairwise(chosen)):
+                yield chosen
+
+
+def random_noise(draw: random.Random, size: int) -> CumulativeNoise:
+    rest = sorted((draw.randint(0, 5) for _ in range(size - 1)), reverse=True)
+    return CumulativeNoise((draw.randint(5, 9), *rest))
+
+
+# The mathematics.
+
+
+@pytest.mark.parametrize("size", range(1, 9))
+def test_worst_participation_is_that_of_enumeration(size: int) -> None:
+    draw = random.Random(size)
+    for times, apart in itertools.product(range(1, size + 2), range(1, size + 1)):
+        for noise in (CumulativeNoise.choose(size, times, apart), random_noise(draw, size)):
+            full = matrix(noise)
+            worst = max(
+                sum(int(each) ** 2 for each in full[:, list(chosen)].sum(axis=1))
+                for chosen in participations(size, times, apart)
+                if chosen
+            )
+            assert noise.squared_sensitivity(times, apart) == worst
+
+
+def test_replaced_people_move_squares_by_no_more_than_twice_as_much() -> None:
+    for size, times, apart in ((5, 1, 1), (5, 3, 1), (6, 2, 3)):
+        noise = CumulativeNoise.choose(size, times, apart)
+        full, most = matrix(noise), 2 * noise.squared_sensitivity(times, apart)
+        patterns = list(participations(size, times, apart))
+        for one, other in itertools.product(patterns, repeat=2):
+            moved = full[:, list(one)].sum(axis=1) - full[:, list(other)].sum(axis=1)
+            assert sum(int(each) ** 2 for each in moved) <= most
+
+
+def test_error_at_a_year_of_days() -> None:
+    noise = CumulativeNoise.choose(365)
+    full = matrix(noise).astype(float)
+    totals = np.tril(np.ones((365, 365))) @ np.linalg.inv(full)
+    factor = np.linalg.norm(totals, axis=1).max() * np.linalg.norm(full, axis=0).max()
+    assert 2.642 < factor <= 2.95
+    assert noise.error_factor() == pytest.approx(factor, rel=1e-9)
+    assert fresh_factor(365) == pytest.approx(19.105, abs=1e-3)
+    assert noise.total_spreads == pytest.approx(np.linalg.norm(totals, axis=1), rel=1e-6)
+    inverse = np.linalg.norm(np.linalg.inv(full), axis=1)
+    assert noise.count_spreads == pytest.approx(inverse, rel=1e-6)
+
+
+def test_a_choice_is_never_worse_than_fresh_noise() -> None:
+    for periods, times, apart in itertools.product((1, 2, 12, 40), (1, 3, 40), (1, 5)):
+        noise = CumulativeNoise.choose(periods, times, apart)
+        fresh = fresh_factor(periods, times, apart)
+        assert noise.error_factor(times, apart) <= fresh * (1 + 1e-9)
+    monthly = CumulativeNoise.choose(365, 12, 30).error_factor(12, 30)
+    assert monthly < fresh_factor(365, 12, 30) / 4
+
+
+def test_measurements_are_integers_and_come_back_as_counts() -> None:
+    draw = np.random.default_rng(0)
+    for periods, times in ((1, 1), (7, 1), (40, 3)):
+        noise = CumulativeNoise.choose(periods, times)
+        counts = draw.integers(0, 1000, (periods, 3))
+        measured = noise.measure(counts)
+        assert measured.dtype == np.int64
+        assert (measured == matrix(noise) @ counts.astype(object)).all()
+        assert noise.estimate_counts(measured) == pytest.approx(counts, abs=1e-6)
+        early = noise.estimate_totals(measured[: periods // 2 + 1])
+        assert early == pytest.approx(np.cumsum(counts, axis=0)[: periods // 2 + 1], abs=1e-6)
+
+
+def test_integer_noise_on_fractions_would_show_a_parity() -> None:
+    """The counter-example: Cx + z for C = [[1, 0], [1/2, 1]] has the parity of x₁ in its second
+    number, so that neighbours have no answer in common, whatever the noise; C̃ has integers."""
+    half = Fraction(1, 2)
+    noisy = [{(half * count + other) % 1 for other in range(-50, 50)} for count in (3, 4)]
+    assert not noisy[0] & noisy[1]
+    with pytest.raises(ValueError, match="integers"):
+        CumulativeNoise((1, half))  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="rise"):
+        CumulativeNoise((1, 2))
+    with pytest.raises(ValueError, match="integers"):
+        CumulativeNoise((2.0, 1.0))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("coefficients", [(2, 1), (3, 2, 1)])
+def test_joint_divergence_of_all_steps_is_within_rho(coefficients: tuple[int, ...]) -> None:
+    """Rényi divergences of the joint channel, by summing over all of its outputs; the later steps'
+    own shift depends on the outputs before, as with adaptive people who come later."""
+    noise, variance = CumulativeNoise(coefficients), 12.0
+    rho = noise.squared_sensitivity() / (2 * variance)
+    reach = np.arange(-45, 46)
+    weights = np.exp(-(reach**2) / (2 * variance))
+    law = dict(zip(reach.tolist(), (weights / weights.sum()).tolist(), strict=True))
+    shift = coefficients  # of someone who counts in the first period
+    for alpha in (1.5, 2.0, 4.0):
+        total = 1.0
+        for step in shift:  # independent given the past: factors of the joint sum
+            total *= sum(
+                law[z] ** alpha * law.get(z - step, 0) ** (1 - alpha)
+                for z in law
+                if abs(z - step) <= 40 and abs(z) <= 40
+            )
+        found = math.log(total) / (alpha - 1)
+        assert found <= alpha * rho * (1 + 1e-6)
+        assert found >= alpha * rho * 0.98  # tight: less would not do
+
+
+def test_neighbouring_tables_are_told_apart_as_well_as_rho_says() -> None:
+    """The best attack on all steps of a stream, on the person who moves them most."""
+    from whosin.noise import GaussianNoise
+
+    matrix_noise = CumulativeNoise.choose(12, 2, 3)
+    rho = Fraction(1, 2)
+    square = matrix_noise.squared_sensitivity(2, 3)
+    noise = GaussianNoise.at_rho(square, rho)
+    person = np.zeros(12, np.int64)
+    person[[0, 3]] = 1
+    others = np.arange(12)
+    moved = matrix_noise.measure((person + others)[:, None])[:, 0]
+    moved -= matrix_noise.measure(others[:, None])[:, 0]
+    draws = 4000
+    scores = noise.draw((draws, 12)) @ moved / (noise.spread * np.linalg.norm(moved))
+    distance = np.linalg.norm(moved) / noise.spread
+    assert distance**2 == pytest.approx(2 * float(rho), rel=1e-9)  # just what was paid
+    assert abs(scores.mean()) < 4 / math.sqrt(draws)
+    assert abs(scores.std() - 1) < 4 / math.sqrt(2 * draws)
+
+
+# The query.
+
+
+def counted(rows, times: int, gap: int, groups: int | None) -> dict[tuple[int, str], int]:
+    """How many people each period and ward has, from the definition."""
+    mine = defaultdict(set)
+    for who, month, ward in rows:
+        if who is not None and month in range(1, PERIODS + 1) and ward in "ABC":
+            mine[who].add((month, ward))
+    found: dict[tuple[int, str], int] = defaultdict(int)
+    for pairs in mine.values():
+        kept: list[int] = []
+        for month in sorted({month for month, _ in pairs}):
+            if len(kept) < times and (not kept or month >= kept[-1] + gap):
+                kept.append(month)
+        for month in kept:
+            wards = sorted(ward for each, ward in pairs if each == month)
+            for ward in wards if groups is None else wards[:groups]:
+                found[month, ward if groups is not None else ""] += 1
+            if groups is None:
+                found[month, ""] = found[month, ""] - len(wards) + 1
+    return found
+
+
+def random_rows(draw: random.Random) -> list[tuple[str, int, str]]:
+    size = draw.randint(0, 25)
+    people = [None, *"abcdef"]
+    return [
+        (draw.choice(people), draw.randint(0, PERIODS + 1), draw.choice("ABCD"))
+        for _ in range(size)
+    ]
+
+
+def scan(query: Running, table: wi.Table) -> np.ndarray:
+    cells = query.cells(table)
+    result = table.engine.run(query.exact(table, cells))
+    (counts,) = cells.dense(result, ["people"])
+    return counts.reshape(PERIODS, -1)
+
+
+def test_counts_are_those_of_the_definition() -> None:
+    draw = random.Random(5)
+    for _ in range(60):
+        rows = random_rows(draw)
+        times, gap, groups = draw.randint(1, 6), draw.randint(1, 3), draw.choice([None, 1, 2])
+        by = {} if groups is None else {"by": "ward", "max_groups": groups}
+        query = Running(column="month", max_periods=times, min_gap=gap, upto="1", **by)
+        if groups is None:
+            rows = [(who, month, min(ward, "C")) for who, month, ward in rows]
+        expected = counted(rows, times, gap, groups)
+        found = scan(query, table_of(rows))
+        wards = [""] if groups is None else list("ABC")
+        for month, place in itertools.product(range(PERIODS), range(len(wards))):
+            assert found[month, place] == expected[month + 1, wards[place]]
+
+
+@pytest.mark.parametrize("relation", ["add-remove", "replace"])
+def test_no_neighbour_moves_the_measurements_by_more_than_what_is_paid(relation: str) -> None:
+    draw = random.Random(len(relation))
+    for _ in range(40):
+        times, gap, groups = draw.randint(1, 4), draw.randint(1, 3), draw.choice([0, 1, 2])
+        by = {"by": "ward", "max_groups": groups} if groups else {}
+        query = Running(column="month", max_periods=times, min_gap=gap, upto="1", **by)
+        rows = random_rows(draw)
+        rest = [row for row in rows if row[0] != "a"]
+        other = [("a", month, ward) for _, month, ward in random_rows(draw)]
+        tables = [rest, rest + other] if relation == "add-remove" else [rows, rest + other]
+        one, two = (scan(query, table_of(each)) for each in tables)
+        data = table_of(rows)
+        noise = query._matrix(data)
+        moved = noise.measure(one) - noise.measure(two)
+        assert int((moved**2).sum()) <= query._square(data, noise, relation)
+
+
+def test_earlier_periods_count_alike_in_later_files() -> None:
+    draw = random.Random(9)
+    query = Running(column="month", max_periods=2, min_gap=2, upto="1")
+    for _ in range(20):
+        rows = random_rows(draw)
+        whole = scan(query, table_of(rows))
+        for month in range(1, PERIODS + 1):
+            early = scan(query, table_of([row for row in rows if row[1] <= month]))
+            assert (early[:month] == whole[:month]).all()
+
+
+# Sessions.
+
+ROWS = [(f"p{number}", 1 + number % PERIODS, "ABC"[number % 3]) for number in range(60)]
+
+
+def ask(ledger, upto: int, *, rows=ROWS, **options) -> release.Release:
+    known = {"share": "1/2", "amend": True} | options.pop("session", {})
+    query = Running(column="month", upto=str(upto), **options)
+    early = [row for row in rows if row[1] <= upto]
+    plan = PLANS["add-remove"]
+    data = table_of(early, engine=release.DuckDB(threads=1))
+    with Session(data, plan, ledger, queries=(query,), **known) as session:
+        return session.release(query, noise="gaussian")
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with wi.Ledger(tmp_path / "ledger.db", who="tests") as found:
+        yield found
+
+
+def test_each_month_is_drawn_once_and_all_are_paid_at_the_beginning(ledger) -> None:
+    first = ask(ledger, 2)
+    spent = ledger.budget_state("people").spent
+    assert [row[0] for row in first[0].rows] == ["1", "2"]
+    again = ask(ledger, 2)
+    later = ask(ledger, 4)
+    assert first[0].rows == again[0].rows == later[0].rows[:2]
+    assert len(later[0].rows) == 4
+    assert ledger.budget_state("people").spent == spent
+    debits = [entry for entry in ledger.history("people") if entry.kind == "debit"]
+    assert len(debits) == 4
+    assert [entry.body["costs"]["add-remove"]["rho"] > 0 for entry in debits] == [True] + [
+        False
+    ] * 3
+    wi.ledger.verify(ledger, "people")
+    assert read_rows(ledger)[0].rows == later[0].rows
+
+
+def read_rows(ledger) -> release.Release:
+    from whosin.release.answer import read_releases
+
+    (found,) = read_releases(ledger, "people")
+    return found
+
+
+def test_a_stream_goes_on_when_nothing_is_left(ledger) -> None:
+    first = ask(ledger, 1, session={"share": 1})
+    assert not ledger.budget_state("people").spendable_units
+    later = ask(ledger, 3, session={"share": 1})
+    assert later[0].rows[:1] == first[0].rows
+    with pytest.raises(BudgetRefused):  # another stream is another question
+        ask(ledger, 3, session={"share": 1}, max_periods=2)
+
+
+def test_two_at_once_draw_each_step_once(ledger) -> None:
+    found, errors = [], []
+
+    def run(upto: int) -> None:
+        try:
+            with wi.Ledger(ledger.name, who="tests") as own:
+                found.append(ask(own, upto, session={"amend": False}, rows=ROWS[:1]))
+        except Exception as error:
+            errors.append(error)
+
+    ask(ledger, 1, rows=ROWS[:1])
+    threads = [threading.Thread(target=run, args=(upto,)) for upto in (3, 3, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    longest = max(found, key=lambda each: len(each[0].rows))[0].rows
+    for each in found:
+        assert each[0].rows == longest[: len(each[0].rows)]
+    answers = [entry for entry in ledger.history("people") if entry.kind == "answer"]
+    assert len(answers) == len({entry.request for entry in answers}) == 5
+
+
+def test_a_step_that_failed_is_drawn_later_from_the_next_file(ledger, monkeypatch) -> None:
+    first = ask(ledger, 2)
+    original, failing = Running.answer, [True]
+
+    def answer(self, table, estimate, progress=None):
+        if estimate.details.step == 4 and failing[0]:
+            raise RuntimeError("row of p3")
+        return original(self, table, estimate, progress)
+
+    monkeypatch.setattr(Running, "answer", answer)
+    with pytest.raises(ScanFailed):
+        ask(ledger, 4)
+    ledger.resume("people")
+    failing[0] = False
+    third = ask(ledger, 5)
+    assert third[0].rows[:2] == first[0].rows
+    assert len(third[0].rows) == 5
+    wi.ledger.verify(ledger, "people")
+
+
+def test_others_in_a_batch_are_paid_as_before(ledger) -> None:
+    batch = [Count(), Running(column="month", upto="2")]
+    with Session(table_of(ROWS), PLANS["add-remove"], ledger) as session:
+        estimates = session.dry_run(batch, share="1/2", noise="gaussian")
+        answers = session.release(batch, share="1/2", noise="gaussian")
+    assert [answer.title for answer in answers] == ["count", "running"]
+    spent = ledger.budget_state("people").spent.rho
+    assert spent == sum(each.spend.cost("add-remove").rho for each in estimates)
+    with Session(table_of(ROWS), PLANS["add-remove"], ledger) as session:
+        estimates = session.dry_run(batch, share="1/4", noise="gaussian")
+        assert [each.spend.cost("add-remove").rho > 0 for each in estimates] == [True, False]
+        again = session.release(batch, share="1/4", noise="gaussian")
+    assert again[1].rows == answers[1].rows
+
+
+def test_intervals_cover_and_narrower_ones_do_not() -> None:
+    noise = CumulativeNoise.choose(12)
+    from whosin.noise import GaussianNoise
+
+    spread = GaussianNoise.at_rho(noise.squared_sensitivity(), Fraction(1, 100))
+    what = {
+        "column": "month",
+        "coefficients": noise.coefficients,
+        "variance": str(spread.width),
+        "periods": list(range(12)),
+    }
+    counts = np.arange(12)[:, None] * 7
+    exact, totals = noise.measure(counts)[:, 0], np.cumsum(counts)
+    inside, narrow, runs = np.zeros(2), 0, 600
+    for _ in range(runs):
+        drawn = (exact + spread.draw(12)).tolist()
+        steps = [({"what": what}, {"columns": ["m"], "rows": [[each]]}) for each in drawn]
+        rows = np.array([row[1:] for row in read_totals(steps)["rows"]])
+        value, low, high, _, own_low, own_high = rows.T
+        inside += (
+            (low <= totals).__and__(totals <= high).mean(),
+            ((own_low <= counts[:, 0]) & (counts[:, 0] <= own_high)).mean(),
+        )
+        narrow += (abs(value - totals) <= 0.7 * (high - value)).mean()
+    assert (inside / runs > 0.93).all()
+    assert narrow / runs < 0.9
+
+
+def test_what_is_wrong_is_refused_and_costs_nothing(ledger) -> None:
+    data, plan = table_of(ROWS), PLANS["add-remove"]
+    wrong = [
+        (Running(column="month", upto="9"), "gaussian", "upto"),
+        (Running(column="month", upto="2"), "laplace", "noise"),
+        (Running(column="month"), "gaussian", "upto"),
+        (Running(column="nothing", upto="2"), "gaussian", None),
+        (Running(column="month", upto="2", by="month"), "gaussian", None),
+    ]
+    with Session(data, plan, ledger) as session:
+        for query, noise, field in wrong:
+            with pytest.raises(InvalidInput) as caught:
+                session.release(query, share="1/2", noise=noise)
+            assert field is None or caught.value.field.endswith(field)
+        for bad in ({"max_periods": 0}, {"min_gap": 0}, {"max_periods": "2"}):
+            with pytest.raises(InvalidInput):
+                Running(column="month", **bad)
+        assert not ledger.budget_state("people").debits
+    pure = oracle.PLANS["add-remove"]
+    with wi.Ledger(ledger.name + ".pure") as other, Session(data, pure, other) as session:
+        with pytest.raises(InvalidInput) as caught:
+            session.release(Running(column="month", upto="2"), share=1)
+        assert caught.value.field.endswith("noise")
+        assert not other.budget_state("people").debits
+
+
+SCENARIO = """
+[target]
+posterior = 0.75
+delta = 1e-6
+[adversary]
+prior = 0.5
+[table]
+source = "visits.csv"
+privacy_unit = "who"
+[domains]
+visit = { lower = "2026-01-01", upper = "2026-12-31", edges = "month" }
+[budget]
+noise = "gaussian"
+[[queries]]
+kind = "running"
+column = "visit"
+max_periods = 2
+"""
+
+
+def test_the_command_publishes_month_after_month(tmp_path, monkeypatch, run) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "month.toml").write_text(SCENARIO)
+    lines = ["who,visit"]
+    tables = []
+    for month in (1, 2, 3):
+        lines += [f"p{number},2026-0{month}-11" for number in range(100)]
+        (tmp_path / "visits.csv").write_text("\n".join(lines))
+        scenario = SCENARIO + f'upto = "2026-0{month}"\n'
+        (tmp_path / "month.toml").write_text(scenario)
+        done = run("release", "month.toml", "--ledger", "l.db", "--amend", "--json")
+        tables.append(command.answer(done)["answers"][0])
+    assert tables[0]["columns"] == ["visit", *TOTAL_COLUMNS]
+    assert tables[1]["rows"] == tables[2]["rows"][:2]
+    with wi.Ledger(tmp_path / "l.db") as opened:
+        assert opened.budget_state("visits").spent.rho < encoding.INFINITE_UNITS
+    shown = run("release", "month.toml", "--ledger", "l.db", "--dry-run", "--json")
+    assert command.answer(shown)["estimates"][0]["costs"]["add-remove"]["rho"] == 0
+    (tmp_path / "month.toml").write_text(SCENARIO + 'upto = "2027-01"\n')
+    command.refused(run("release", "month.toml", "--ledger", "l.db"), "upto", "2026-12")
