@@ -805,3 +805,27 @@ within = 90
     code, out, err = run("release", path, "--json", "--yes")
     assert code == 0, err
     assert json.loads(out)["spent"] == pytest.approx(planned["total"], rel=1e-6)
+
+
+@pytest.mark.parametrize("reach", [10, 1000])
+@pytest.mark.parametrize("people", [None, 100])
+def test_no_suggestion_makes_another_answer_worse(people: int | None, reach: int) -> None:
+    """Gaussian noise was suggested where it made one of the answers 5% worse, without a word."""
+    plan = wi.calibrate(posterior=0.6, prior=(0.05, 0.5))
+    data = {"who": ["a"], "w": ["x"], "v": ["p"], "x": [1]}
+    domains = {"w": list("xyzabc"), "v": list("pqr"), "x": (0, reach)}
+    for rows, groups in ((2, 8), (5, 8), (5, 3)):
+        table = wi.Table(
+            pa.table(data), "who", domains, name="t",
+            max_rows_per_group=rows, max_groups=groups, people=people,
+        )  # fmt: skip
+        several = wi.queries.Count(by=["w"]), wi.queries.Count(by=["w", "v"])
+        batch = [*several, wi.queries.Sum(column="x", by="v")]
+        before = estimate_batch_cost(table, plan, batch, share=1)
+        for made in suggest_changes(table, plan, batch, before, {"share": 1}):
+            if made.change != "gaussian":
+                continue
+            under = wi.calibrate(plan.target, plan.family, made.delta)
+            after = estimate_batch_cost(table, under, batch, share=1, noise="gaussian")
+            for was, now in zip(before, after, strict=True):
+                assert now.expected[-1].within <= 1.005 * was.expected[-1].within
