@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
@@ -17,7 +18,7 @@ from whosin.exact import Array, chosen_percent, flint_rational, number_range, ra
 from whosin.priors import FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.arrays import Underflow, check_underflow
 from whosin.spaces.quotients import Lattice, two_binomials
-from whosin.spaces.statistics import Contributions
+from whosin.spaces.statistics import Contributions, CountColumns
 from whosin.spaces.worlds import Subsets
 
 
@@ -169,6 +170,11 @@ def far_apart(distance: Fraction, positive: bool) -> tuple[Any, Any]:
     return sides if positive else sides[::-1]
 
 
+def exp_of(growth: float) -> float:
+    """A ratio from its logarithm, for comparisons: the largest of all are taken as alike."""
+    return math.exp(min(max(growth, 0.0), 700.0)) if growth < math.inf else math.inf
+
+
 def largest_shift(
     sums: Contributions,
     positive: bool,
@@ -239,6 +245,10 @@ class Family(ABC):
 
     def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift] | None:
         """The same for noise on a sum, in closed form; None where that is not known."""
+        return None
+
+    def worst_count(self, columns: CountColumns, positive: bool) -> Iterator[Worst] | None:
+        """The same for what shows a count, from its possible outputs alone."""
         return None
 
     def bounding(self, people: int) -> Family | None:

@@ -42,7 +42,7 @@ from whosin.priors import FixedSize as FixedSizePrior
 from whosin.priors import Prior
 from whosin.spaces.arrays import BLOCK_ELEMENTS, exceeds_best, first_at_least, largest_ratio
 from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice, spread_on_grid
-from whosin.spaces.statistics import Contributions
+from whosin.spaces.statistics import Contributions, Count, CountColumns
 from whosin.spaces.worlds import Subsets
 
 MAX_INSERTED_CANDIDATES = 24
@@ -134,6 +134,9 @@ class OneOf(Family):
         assert choice is not None
         yield choice.as_worst(lattice, *self.beliefs)
 
+    def worst_count(self, columns: CountColumns, positive: bool) -> Iterator[Worst]:
+        return _same_count(self, columns, positive)
+
     def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
         self.check(sums.space)
         if sums.apart:
@@ -144,6 +147,14 @@ class OneOf(Family):
             others = [kind for kind, count in counts.items() for _ in range(count)]
         shares = (Fraction(1, self.m - 1),) * (self.m - 1)
         yield _shift_choice(sums, named, others, shares, positive, self.beliefs, self.literal)
+
+
+def _same_count(family: Family, columns: CountColumns, positive: bool) -> Iterator[Worst]:
+    """Whoever knows the number of people learns nothing from what shows it."""
+    lattice = Count().lattice(columns.space)
+    for worst in family.worst(np.ones((lattice.worlds, 1)), lattice, positive):
+        seen = columns.counts == (worst.present or ((0, 1),))[0][0]
+        yield replace(worst, output=int(columns.outputs[np.argmax(seen)]))
 
 
 @dataclass(frozen=True)
@@ -501,6 +512,9 @@ class FixedSize(Bounded):
                     for side in (mirrored.absent, mirrored.present)
                 ]
                 yield replace(mirrored, **_mirror(mirrored), present=sides[0], absent=sides[1])
+
+    def worst_count(self, columns: CountColumns, positive: bool) -> Iterator[Worst]:
+        return _same_count(self, columns, positive)
 
     def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
         if self.tight:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
@@ -21,6 +22,7 @@ from whosin.families.base import (
     Shift,
     Worst,
     check_prior,
+    exp_of,
     far_apart,
     independent_beliefs,
     is_nested,
@@ -46,7 +48,7 @@ from whosin.spaces.quotients import (
     as_count_lattice,
     spread_on_grid,
 )
-from whosin.spaces.statistics import Contributions
+from whosin.spaces.statistics import Contributions, CountColumns
 from whosin.spaces.worlds import Subsets
 
 
@@ -110,6 +112,9 @@ class Independent(Bounded):
         return largest_shift(
             sums, positive, self.bounds, lambda e: one_of_two(sums.space, e, ()), alone=True
         )
+
+    def worst_count(self, columns: CountColumns, positive: bool) -> Iterator[Worst]:
+        yield _largest_step(columns, 1, positive, self.bounds)
 
 
 @dataclass(frozen=True)
@@ -234,6 +239,27 @@ class AnyPrior(Family):
         sides = [((world, Fraction(1)),) for world in worlds]
         yield Worst(ratio, result.entity, output, *WHOLE_RANGE, prior, *sides)
 
+    def worst_count(self, columns: CountColumns, positive: bool) -> Iterator[Worst]:
+        """Any count of at least one, with the entity, against any other without it."""
+        people, ends = columns.space.size, columns.starts
+        top, bottom = (columns.counts > 0), (columns.counts < people)
+        top, bottom = (top, bottom) if positive else (bottom, top)
+        highest = np.maximum.reduceat(np.where(top, columns.logs, -np.inf), ends[:-1])
+        lowest = np.minimum.reduceat(np.where(bottom, columns.logs, np.inf), ends[:-1])
+        gaps = np.add.reduceat(bottom.astype(int), ends[:-1]) < people
+        output = int(np.argmax(np.where(gaps & (highest > -np.inf), np.inf, highest - lowest)))
+        part = columns.column(output)
+        counts, logs = columns.counts[part], columns.logs[part]
+        likely = int(counts[np.argmax(np.where(top[part], logs, -np.inf))])
+        every = np.arange(0 if positive else 1, people + (0 if positive else 1))
+        least = columns.log_at(every, np.full(people, output))
+        rare = int(every[np.argmin(least)])
+        inside, outside = (likely, rare) if positive else (rare, likely)
+        growth = float(columns.log_at(*np.array([[likely], [output]]))[0] - least.min())
+        prior = two_worlds(columns.space, tuple(range(inside)), tuple(range(1, outside + 1)))
+        sides = [((count, Fraction(1)),) for count in (inside, outside)]
+        yield Worst(exp_of(growth), 0, output, *WHOLE_RANGE, prior, *sides)
+
     def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
         """Everyone who raises the sum against everyone who lowers it."""
         up, down = ([k for k, w in enumerate(sums.weights) if (w > 0) is s] for s in (True, False))
@@ -333,6 +359,9 @@ class Cliques(Family):
         weighted = [((each, Fraction(1)),) for each in classes]
         yield Worst(ratio, group[0], output, *WHOLE_RANGE, prior, *weighted)
 
+    def worst_count(self, columns: CountColumns, positive: bool) -> Iterator[Worst]:
+        yield _largest_step(columns, self.k, positive, WHOLE_RANGE)
+
     def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
         """The group of k who together add, or take away, the most."""
         best: dict[int, int] = {}
@@ -350,6 +379,32 @@ class Cliques(Family):
         prior = two_worlds(sums.space, entities, ())
         point = sums.total(best if positive else {})
         yield Shift(entities[0], point, *WHOLE_RANGE, prior, *far_apart(distance, positive))
+
+
+def _largest_step(columns: CountColumns, k: int, positive: bool, bounds: Range) -> Worst:
+    """The largest ratio between two counts that are at most k apart (add-remove)."""
+    best, place, sign = 0.0, (1, 0, int(columns.outputs[0])), -1 if positive else 1
+    for step in range(1, min(k, columns.space.size) + 1):
+        counts = columns.counts + sign * step
+        inside = (counts >= 0) & (counts <= columns.space.size)
+        if not inside.any():
+            continue
+        here, counts, outputs = columns.counts[inside], counts[inside], columns.outputs[inside]
+        growth = columns.logs[inside] - columns.log_at(counts, outputs)
+        most = int(np.argmax(growth))
+        if growth[most] > best:
+            best = float(growth[most])
+            ends = (int(here[most]), int(counts[most]))
+            place = (*(ends if positive else ends[::-1]), int(outputs[most]))
+        if best == math.inf:
+            break
+    present, absent, output = place
+    sides = [((count, Fraction(1)),) for count in (present, absent)]
+    if k == 1:
+        prior = one_of_two(columns.space, absent, range(absent))
+    else:
+        prior = two_worlds(columns.space, tuple(range(present)), tuple(range(absent)))
+    return Worst(exp_of(best), absent, output, *bounds, prior, *sides)
 
 
 def _extreme_reachable(grid: CountLattice, array: Array, k: int, positive: bool) -> Array:

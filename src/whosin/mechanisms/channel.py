@@ -27,7 +27,7 @@ from whosin.errors import (
 from whosin.exact import Array, flint_array, is_exact, rational
 from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.count_table import CountTable
-from whosin.mechanisms.entries import Entries, Floats, Powers, Rationals, Weighted
+from whosin.mechanisms.entries import Computed, Entries, Floats, Powers, Rationals, Weighted
 from whosin.plain_files import write_file
 from whosin.spaces import Count, CountLattice, Lattice, Records, Space, Subsets
 from whosin.spaces.arrays import (
@@ -37,6 +37,7 @@ from whosin.spaces.arrays import (
     smallest_float,
     widen_floats,
 )
+from whosin.spaces.statistics import CountColumns
 
 if TYPE_CHECKING:
     from whosin.mechanisms.additive_noise import Axis
@@ -541,6 +542,34 @@ class LazyChannel(Channel):
 
     def __repr__(self) -> str:
         return f"Channel({self.space!r}, by need)"
+
+
+class CountChannel(LazyChannel):
+    """A rule on a count: families find its worst cases from its possible outputs alone.
+
+    Args:
+        counts: the positive entries of its table.
+    """
+
+    def __init__(self, space: Subsets, counts: CountTable) -> None:
+        super().__init__(space, Count().lattice(space), lambda: counts.channel(space), False)
+        self.counts = counts
+
+    entries: Entries = property(  # type: ignore[assignment]
+        lambda self: (
+            Computed(self.counts.likelihood, lambda: self.table.entries.table)
+            if self.counts.exact
+            else self.table.entries
+        )
+    )
+    outputs: tuple[Hashable, ...] = property(lambda self: self.counts.outputs)  # type: ignore[assignment]
+
+    @cached_property
+    def columns(self) -> tuple[Array, CountColumns]:
+        return self.counts.by_output(self.space)  # type: ignore[arg-type]
+
+    def on_counts(self, people: int, margin: int = 0) -> CountTable | None:
+        return self.counts if self.counts.people == people else None
 
 
 class ColumnChannel(LazyChannel):

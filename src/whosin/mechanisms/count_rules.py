@@ -26,7 +26,7 @@ from whosin.errors import (
 )
 from whosin.exact import Rational, is_exact, probability, rational
 from whosin.mechanisms.base import Mechanism, need_space
-from whosin.mechanisms.channel import Channel, output_names, read_stochastic
+from whosin.mechanisms.channel import Channel, CountChannel, output_names, read_stochastic
 from whosin.mechanisms.count_table import Beyond, CountTable, Spread
 from whosin.spaces import Space
 from whosin.spaces.worlds import need_subsets
@@ -192,7 +192,7 @@ class Rule(Mechanism):
     def channel(self, space: Space | None = None) -> Channel:
         name = type(self).__name__
         subsets = need_subsets(need_space(space, name), name)
-        return self.on_counts(subsets.size).channel(subsets)
+        return CountChannel(subsets, self.on_counts(subsets.size))
 
 
 # Cell keys: a table says how likely each change of a count is.

@@ -7,6 +7,7 @@ sorted by row, and within a row by column.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -20,6 +21,7 @@ from whosin.exact import Array, flint_rational, rational
 from whosin.mechanisms.entries import Floats, Rationals
 from whosin.spaces import Count, Subsets
 from whosin.spaces.arrays import require_table
+from whosin.spaces.statistics import CountColumns
 
 if TYPE_CHECKING:
     from whosin.mechanisms.channel import Channel
@@ -114,6 +116,27 @@ class CountTable:
         entries = np.empty(len(self.weights), dtype=object)
         entries[:] = [flint_rational(weight) for weight in self.weights]
         return entries
+
+    @cached_property
+    def logs(self) -> Array:
+        """The logarithms of the entries, however small these are."""
+        if not self.exact:
+            return np.log(self.weights)
+        near = {w: math.log(int(w.p)) - math.log(int(w.q)) for w in dict.fromkeys(self.weights)}
+        return np.array([near[weight] for weight in self.weights])
+
+    def likelihood(self, count: int, output: int) -> Any:
+        """One entry, as a FLINT rational."""
+        start, stop = self.starts[count], self.starts[count + 1]
+        place = start + int(np.searchsorted(self.columns[start:stop], output))
+        found = place < stop and self.columns[place] == output
+        return self.rationals[place] if found else flint_rational(0)
+
+    def by_output(self, space: Subsets) -> tuple[Array, CountColumns]:
+        """The possible outputs by number, and the same entries by these."""
+        order = np.lexsort((self.counts, self.columns))
+        numbers, columns = np.unique(self.columns[order], return_inverse=True)
+        return numbers, CountColumns(space, self.counts[order], columns, self.logs[order])
 
     @cached_property
     def starts(self) -> Array:

@@ -30,7 +30,7 @@ from whosin.families import Family, Worst
 from whosin.families.base import Shift, possible_classes
 from whosin.mechanisms import Channel
 from whosin.mechanisms.additive_noise import SumChannel, point_labels
-from whosin.mechanisms.channel import ColumnChannel
+from whosin.mechanisms.channel import ColumnChannel, CountChannel
 from whosin.notebook_display import Displayed
 from whosin.priors import Prior
 from whosin.spaces import Lattice, Space, Subsets
@@ -361,6 +361,10 @@ def worst_case(
     if (shifts := certify_shifts(channel, family, positive)) is not None:
         cases = [(*case, believe(case[0], case[1].ratio)) for case in shifts]
         return max(cases, key=lambda case: case[2].gamma, default=None)
+    if (found := _worst_count(channel, family, positive)) is not None:
+        tried = [(worst, certify_worst(channel, worst, positive)) for worst in found]
+        seen = [(*case, believe(case[0], case[1].ratio)) for case in tried]
+        return max(seen, key=lambda case: case[2].gamma, default=None)
     result: list[Worst] = []
     for numbers, array in channel.searched(symmetric=family.symmetric):
         found = _search_trusted(
@@ -387,6 +391,34 @@ def worst_case(
     return best, certificate, believe(best, certificate.ratio)
 
 
+def _worst_count(channel: Channel, family: Family, positive: bool) -> list[Worst] | None:
+    """The family's worst cases for what shows a count; None for other channels and families."""
+    if not isinstance(channel, CountChannel):
+        return None
+    numbers, columns = channel.columns
+    try:
+        found = family.worst_count(columns, positive)
+        if found is None:
+            return None
+        return [replace(worst, output=int(numbers[worst.output])) for worst in found]
+    except Underflow:
+        if channel.counts.people <= MAX_TABULATED_PEOPLE:
+            return None
+        raise too_unlikely() from None
+
+
+MAX_TABULATED_PEOPLE = 1_000
+"""Above, a family that has to try a prior for each number of people does not try all worlds."""
+
+
+def too_unlikely() -> Unsupported:
+    return Unsupported(
+        "under these priors some outputs are less likely than the smallest float",
+        field="family",
+        hint="give very unlikely entities more probability, or use fewer of them",
+    )
+
+
 def _search_trusted(
     channel: Channel, array: Array, search: Callable[[Array], list[Worst]]
 ) -> list[Worst]:
@@ -398,11 +430,7 @@ def _search_trusted(
     with contextlib.suppress(Underflow):
         return search(scale_columns(array))
     if isinstance(channel, ColumnChannel) or array.size > MAX_EXACT_SEARCHED_ENTRIES:
-        raise Unsupported(
-            "under these priors some outputs are less likely than the smallest float",
-            field="family",
-            hint="give very unlikely entities more probability, or use fewer of them",
-        )
+        raise too_unlikely()
     return search(channel.rationals)
 
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +24,7 @@ from whosin.errors import (
     read_list,
     read_whole,
 )
-from whosin.exact import rational
+from whosin.exact import Array, rational
 from whosin.spaces.arrays import require_memory, require_table
 from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice
 from whosin.spaces.worlds import Records, Subsets
@@ -69,6 +70,49 @@ class Contributions:
             return self.total({kind: len(self.kinds[kind])} if upwards else {})
         same = (k for k, weight in enumerate(self.weights) if (weight > 0) is upwards)
         return self.total({k: len(self.kinds[k]) for k in same})
+
+
+@dataclass(frozen=True)
+class CountColumns:
+    """The likelihoods of what shows a count, only those above 0: by output, then by count.
+
+    Attributes:
+        counts, outputs: the count and the output of each entry.
+        logs: the logarithm of each entry.
+    """
+
+    space: Subsets
+    counts: Array
+    outputs: Array
+    logs: Array
+
+    @cached_property
+    def starts(self) -> Array:
+        """Where the entries of each output begin; one number more, for the end of the last."""
+        return np.searchsorted(self.outputs, np.arange(int(self.outputs[-1]) + 2))
+
+    @cached_property
+    def before(self) -> Array:
+        """For each entry the largest smaller count with the same output; −1 where there is none."""
+        before = np.concatenate([[-1], self.counts[:-1]])
+        before[self.starts[:-1]] = -1
+        return before
+
+    def log_at(self, counts: Array, outputs: Array) -> Array:
+        """The logarithms of other entries, −∞ where the likelihood is 0."""
+        width = self.space.size + 1
+        keys, wanted = self.outputs * width + self.counts, outputs * width + counts
+        places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return np.where(keys[places] == wanted, self.logs[places], -np.inf)
+
+    def column(self, output: int) -> slice:
+        return slice(int(self.starts[output]), int(self.starts[output + 1]))
+
+    def mirrored(self) -> CountColumns:
+        """The same for those who are absent, whose number is the rest."""
+        order = np.lexsort((-self.counts, self.outputs))
+        counts = self.space.size - self.counts[order]
+        return replace(self, counts=counts, outputs=self.outputs[order], logs=self.logs[order])
 
 
 class Statistic(ABC):
