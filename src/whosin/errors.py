@@ -358,6 +358,8 @@ def _edit_distance(one: str, other: str) -> int:
 
 
 def _format_bytes(count: int) -> str:
+    if count >= 1 << 1000:
+        return f"2^{count.bit_length() - 1} bytes"
     size = float(count)
     for unit in ("bytes", "KiB", "MiB", "GiB", "TiB"):
         if size < 1024 or unit == "TiB":

@@ -9,6 +9,7 @@ from fractions import Fraction
 
 import pytest
 
+import oracle
 import whosin as wi
 from amounts import cases
 from checking import check_witness, family_instances
@@ -16,6 +17,7 @@ from quotient_cases import STATISTICS, compare, random_on, truth
 from refusals import refused
 from whosin import families, mechanisms, statistics
 from whosin.errors import Unsupported
+from whosin.families import uncertain
 from whosin.mechanisms import additive_noise
 from whosin.notions import DifferentialPrivacy, NegativeMembership, PositiveMembership
 
@@ -54,6 +56,89 @@ def test_noise_on_sums(count):
         same_levels(channel, channel.table.on_worlds(), rng, n)
 
 
+def random_rule(rng: random.Random, n: int) -> wi.mechanisms.Mechanism:
+    kind = rng.randrange(7)
+    if kind < 4:
+        return [
+            mechanisms.Suppress(rng.randint(1, n + 1), rng.choice(["shown", "hidden"])),
+            mechanisms.Round(rng.randint(2, 4)),
+            mechanisms.RandomRound(rng.randint(2, 4)),
+            mechanisms.Exact(),
+        ][kind]
+    outputs, zeros = rng.randint(1, 4), rng.choice([0, 0.3])
+    rows = [oracle.random_distribution(rng, outputs, zeros) for _ in range(n + 1)]
+    return mechanisms.FromTable([*rows[:-1], rows[0]] if kind == 4 else rows)
+
+
+@cases(6, 1000)
+def test_rules_on_counts(count):
+    """From possible outputs alone, as on all worlds: impossible outputs and counts among them."""
+    rng = random.Random(38)
+    for _ in range(count):
+        n = rng.choice([1, 2, 2, 3, 3, 4])
+        channel = random_rule(rng, n).channel(wi.Subsets(n))
+        same_levels(channel, channel.table.on_worlds(), rng, n)
+
+
+@cases(4, 200)
+def test_rules_on_more_people(count, monkeypatch):
+    """Windows of weights, blocks of priors and means of neighbours equal a search of all counts."""
+    rng = random.Random(39)
+    for _ in range(count):
+        n, known = rng.choice([5, 12, 30, 60]), rng.randint(0, 3)
+        monkeypatch.setattr(uncertain, "WINDOW_PEOPLE", rng.choice([1, 2, 5, 48]))
+        rows = [[Fraction(rng.randint(1, 9)) for _ in range(3)] for _ in range(n + 1)]
+        dense = mechanisms.FromTable([[entry / sum(row) for entry in row] for row in rows])
+        rule = rng.choice([mechanisms.Round(5), mechanisms.RandomRound(3), dense])
+        channel = rule.channel(wi.Subsets(n))
+        for family in (
+            families.Uninformed(),
+            families.AtMostKnown(known, "1/10", "2/3"),
+            families.AtMostKnown(known, "1/3", "1/3"),
+            families.FixedProbability("1/3"),
+        ):
+            for notion in (PositiveMembership(family), NegativeMembership(family)):
+                short, long = notion.measure(channel).value, notion.measure(channel.table).value
+                assert short == pytest.approx(long, rel=1e-12), (rule, family)
+
+
+def test_rules_on_ten_thousand():
+    """Every family, below the smallest float: 9,998 people in and more have probability 2^−10000
+    and are shown as 10,000."""
+    start, people = time.process_time(), 10_000
+    rules = [
+        mechanisms.Exact(),
+        mechanisms.Suppress(10),
+        mechanisms.Round(5),
+        mechanisms.RandomRound(5),
+        mechanisms.CellKey({0: {0: 1}, 1: {-1: "0.5", 1: "0.5"}}),
+    ]
+    for rule in rules:
+        channel = rule.channel(wi.Subsets(people))
+        for name, family in KNOWN_AT_LARGE_SIZES.items():
+            level = PositiveMembership(family).measure(channel)
+            assert level.exact
+            assert (level.value == 1) is (name == "size")
+    level = PositiveMembership(families.Uninformed()).measure(
+        mechanisms.Round(5), wi.Subsets(people)
+    )
+    ways = [math.comb(people - 1, out) for out in range(3)]
+    ratio = Fraction(sum(ways), sum(ways[:2]))
+    assert level.value == (ratio + 1) / 2
+    assert time.process_time() - start < 20
+
+
+KNOWN_AT_LARGE_SIZES = {
+    "anyone": families.Independent("1/10", HALF),
+    "size": families.FixedSize("1/20", HALF),
+    "coins": families.Uninformed(),
+    "likely": families.FixedProbability("3/10"),
+    "groups": families.Cliques(3),
+    "some": families.AtMostKnown(3, "1/20", HALF),
+    "all": families.AnyPrior(),
+}
+
+
 @cases(4, 1000)
 def test_random_channels_on_maxima(count):
     rng = random.Random(35)
@@ -63,7 +148,7 @@ def test_random_channels_on_maxima(count):
         compare(rng, random_on(rng, statistic, wi.Subsets(n)), n)
 
 
-@cases(3, 60)
+@cases(3, 1000)
 def test_maxima_are_searched_in_parts(count, monkeypatch):
     """k-Max by its deciding outputs, and noise on a maximum some outputs at a time."""
     rng = random.Random(36)

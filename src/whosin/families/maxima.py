@@ -45,8 +45,7 @@ class Best:
             return
         ratio = largest_ratio(top, bottom)
         if exceeds_best(ratio, self.ratio):
-            (output,) = first_at_least(top, bottom, ratio)
-            self.ratio, self.place = ratio, (*place, output)
+            self.ratio, self.place = ratio, (*place, *first_at_least(top, bottom, ratio))
 
 
 def _cut_ranks(array: Array) -> tuple[int, Array]:
@@ -140,7 +139,8 @@ def worst_known_maximum(
     size = len(array) - 1
     low, high = ends = [flint_rational(p) if exact else float(p) for p in bounds]
     known, better = min(k, lattice.space.size - 1), np.minimum if positive else np.maximum
-    least = 0 if exact else array.max(axis=0) * MIN_LIKELIHOOD
+    least = array[0] * 0 if exact else array.max(axis=0) * MIN_LIKELIHOOD
+    lowest = least.max()
     if not exact and min(low, 1 - high) < MIN_STEP:
         raise Underflow
     means = [np.repeat(array[:1], known + 1, axis=0)]
@@ -148,7 +148,7 @@ def worst_known_maximum(
         row, mean = array[rank], means[-1]
         after = better(*(p * row + (1 - p) * mean for p in ends))
         after[1:] = better(after[1:], better(mean[:-1], row))
-        if not exact and ((after > 0) & (after < least)).any():
+        if not exact and after.min() < lowest and ((after > 0) & (after < least)).any():
             raise Underflow
         means.append(after)
     best, above = Best(positive), means[0] * 0
@@ -156,9 +156,8 @@ def worst_known_maximum(
         for rank in range(size, 0, -1):
             if best.ratio == math.inf:
                 break
-            for inside in range(known + 1):
-                others = above[known - inside]
-                best.see(array[rank] + others, means[rank - 1][inside] + others, rank, inside)
+            others = above[::-1]
+            best.see(array[rank] + others, means[rank - 1] + others, rank)
             after = (above + low * array[rank]) / (1 - low)
             after[1:] = np.minimum(after[1:], above[:-1])
             above = after

@@ -62,13 +62,13 @@ from whosin.families.maxima import worst_known_maximum, worst_sampled_maximum
 from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior, Uniform
 from whosin.spaces.arrays import (
+    MIN_LIKELIHOOD,
     Underflow,
     check_underflow,
     exceeds_best,
     first_at_least,
     ignore_division,
     largest_ratio,
-    require_table,
 )
 from whosin.spaces.quotients import (
     MIN_CUT_PEOPLE,
@@ -409,15 +409,44 @@ class FixedProbability(Family):
         else:
             after = columns.log_at(columns.counts + 1, columns.outputs)
             found = (columns.counts == 0) & (after == -np.inf)
-        if not found.any():
+        if found.any():
+            place = int(np.argmax(found))
+            growth, output = math.inf, int(columns.outputs[place])
+            unsure = int(columns.counts[place]) - 1 if positive else 0
+        elif (best := self._largest_growth(columns, positive)) is not None:
+            growth, output, unsure = best
+        else:
             return None
-        place = int(np.argmax(found))
-        count, output = int(columns.counts[place]), int(columns.outputs[place])
-        likely = count if positive else 1
-        beliefs = [beta] * likely + [Fraction(0)] * (people - likely)
-        sides: list[Weighted] = [((count, Fraction(1)),), ()]
-        sides = sides if positive else sides[::-1]
-        return iter([Worst(math.inf, 0, output, beta, beta, vary_belief(beliefs, 0), *sides)])
+        search = _CountSearch(columns, people - 1 - unsure, beta, beta)
+        search.output = output
+        beliefs = [beta] * (unsure + 1) + [Fraction(0)] * (people - 1 - unsure)
+        case = vary_belief(beliefs, 0), *search.sides()
+        return iter([Worst(exp_of(growth), 0, output, beta, beta, *case)])
+
+    def _largest_growth(
+        self, columns: CountColumns, positive: bool
+    ) -> tuple[float, int, int] | None:
+        """(logarithm of the ratio, output, others who may be in), for not too many outputs: with
+        one more who may be in, each count's mean is that of two neighbours."""
+        if columns.space.size**2 * (len(columns.starts) - 1) > MAX_SAMPLED_OPERATIONS:
+            return None
+        beta, means, best = float(rational(self.beta)), columns.table, (0.0, 0, 0)
+        if not means[0].all():
+            return None
+        for unsure in range(columns.space.size):
+            if unsure:
+                means = beta * means[1:] + (1 - beta) * means[:-1]
+            below, above = means[:2] if positive else means[1::-1]
+            if below.min() < MIN_LIKELIHOOD:
+                raise Underflow
+            with ignore_division():
+                growth = np.log(above / below)
+            output = int(np.argmax(growth))
+            best = max(best, (float(growth[output]), output, unsure))
+        return best
+
+
+MAX_SAMPLED_OPERATIONS = 1 << 31
 
 
 # What shows a count, against those who know k others and are between a and b sure of the rest.
@@ -548,17 +577,6 @@ class _CountSearch:
             self._see(float(growth[at_low]), inside, at_low, output)
         return True
 
-    @cached_property
-    def _table(self) -> Array:
-        """All likelihoods, counts × outputs, each output's largest being 1."""
-        columns = self.columns
-        most = np.maximum.reduceat(columns.logs, columns.starts[:-1])
-        shape = columns.space.size + 1, len(most)
-        require_table("the table of counts by outputs", *shape)
-        table = np.zeros(shape)
-        table[columns.counts, columns.outputs] = np.exp(columns.logs - most[columns.outputs])
-        return table
-
     def _try_all(self, inside: int) -> None:
         """All outputs, for some priors at a time."""
         low, high, unsure = float(self.low), float(self.high), self.unsure
@@ -567,7 +585,7 @@ class _CountSearch:
             first, rows = block_of_binomials(start, low, unsure - start, high, count)
             first += inside
             present, absent = (
-                rows @ self._table[first + shift : first + shift + rows.shape[1]]
+                rows @ self.columns.table[first + shift : first + shift + rows.shape[1]]
                 for shift in (1, 0)
             )
             if unsure >= MIN_CUT_PEOPLE and min(present.min(), absent.min()) < MIN_WIDE_SHARE:
@@ -578,8 +596,8 @@ class _CountSearch:
             self._see(float(growth[at_low, output]), inside, start + int(at_low), int(output))
 
     def sides(self) -> list[Weighted]:
-        """What the winner is made of, exactly: counts with their weights, with the entity in and
-        with it out."""
+        """What the winner is made of: counts with their weights, up to a factor, with the entity
+        in and with it out."""
         part = self.columns.column(self.output)
         top = self.inside + self.unsure
         counts = [c for c in self.columns.counts[part].tolist() if self.inside <= c <= top + 1]
@@ -595,10 +613,13 @@ class _CountSearch:
         people = ((self.at_low, self.low), (self.unsure - self.at_low, self.high))
         one, two = ((count, (1 - belief) / belief) for count, belief in people)
         if entries > WINDOW_PEOPLE or (farthest > WINDOW_PEOPLE and one[0] and two[0]):
-            others = OtherPeople(
-                self.unsure + 1, self.at_low, two[0], self.low, self.high, range(1)
-            ).rationals
-            return lambda s: rational(others[self.unsure - s])
+            from flint import fmpz_poly
+
+            product = fmpz_poly([1])
+            for count, belief in people:
+                inside, all_ways = belief.as_integer_ratio()
+                product *= fmpz_poly([inside, all_ways - inside]) ** count
+            return lambda s: Fraction(int(product[s]))
 
         def weight(s: int) -> Fraction:
             return sum(

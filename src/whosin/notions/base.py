@@ -150,7 +150,10 @@ class Level(Displayed):
         return self.nearer(rational(at_most, "claim"))
 
     def __float__(self) -> float:
-        return float(self.value)
+        try:
+            return float(self.value)
+        except OverflowError:  # a ratio that no float reaches
+            return math.inf
 
 
 def _read_claim(value: object) -> Fraction | float:

@@ -108,6 +108,16 @@ class CountColumns:
     def column(self, output: int) -> slice:
         return slice(int(self.starts[output]), int(self.starts[output + 1]))
 
+    @cached_property
+    def table(self) -> Array:
+        """All likelihoods, counts × outputs, each output's largest being 1."""
+        most = np.maximum.reduceat(self.logs, self.starts[:-1])
+        shape = self.space.size + 1, len(most)
+        require_table("the table of counts by outputs", *shape)
+        table = np.zeros(shape)
+        table[self.counts, self.outputs] = np.exp(self.logs - most[self.outputs])
+        return table
+
     def mirrored(self) -> CountColumns:
         """The same for those who are absent, whose number is the rest."""
         order = np.lexsort((-self.counts, self.outputs))
