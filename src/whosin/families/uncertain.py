@@ -420,8 +420,8 @@ class FixedProbability(Family):
         search = _CountSearch(columns, people - 1 - unsure, beta, beta)
         search.output = output
         beliefs = [beta] * (unsure + 1) + [Fraction(0)] * (people - 1 - unsure)
-        case = vary_belief(beliefs, 0), *search.sides()
-        return iter([Worst(exp_of(growth), 0, output, beta, beta, *case)])
+        prior = vary_belief(beliefs, 0)
+        return iter([Worst(exp_of(growth), 0, output, beta, beta, prior, *search.sides())])
 
     def _largest_growth(
         self, columns: CountColumns, positive: bool
@@ -557,7 +557,7 @@ class _CountSearch:
             if near > self.unsure or (near >= reach and every):
                 return True
             if near >= reach:
-                return self.growth >= bounds[-1]
+                return bool(self.growth >= bounds[-1])
             if near >= 0 and self.growth >= bounds[near]:
                 return True
             if farthest[output] >= reach and not every:
