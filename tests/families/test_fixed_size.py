@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import random
 from fractions import Fraction
-from itertools import combinations
+from itertools import combinations, islice
 
 import pytest
 
 import whosin as wi
+from amounts import cases
 from whosin import families, mechanisms, priors
+from whosin.families.odds_search import SEARCHED_GAP
 from whosin.notions import NegativeMembership, PositiveMembership
 
 F = Fraction
@@ -92,3 +94,33 @@ def test_nobody_can_be_uncertain():
         mechanisms.RandomizedResponse(keep="3/4"), wi.Subsets(3)
     )
     assert three.exact and three.value == one_of.value
+
+
+@cases(6, 1000)
+def test_brackets_close_to_the_stated_gap(count):
+    """No prior that chance finds is above the bracket, its witness is a prior of the family that
+    attains the lower end, and the ends are a thousandth apart at most; zeros, ties and extreme
+    ratios among them."""
+    rng = random.Random(45)
+    for _ in range(count):
+        people = rng.choice([3, 3, 4, 4, 4, 5])
+        space = wi.Subsets(people)
+        ends = sorted(rng.sample([F(n, 20) for n in range(1, 20)], 2))
+        family = families.FixedSize(*ends)
+        weights = rng.choice([[1, 2, 3, 4], [0, 1, 1, 5], [1, 1000], [3]])
+        rows = [[F(rng.choice(weights)) for _ in range(3)] for _ in range(space.worlds)]
+        rows = [
+            [each / sum(row) for each in row] if sum(row) else [F(1), F(0), F(0)] for row in rows
+        ]
+        channel = wi.Channel(space, rows)
+        found = [levels(p, channel, space) for p in islice(members(family, space, rng), 6)]
+        for notion, positive in ((PositiveMembership, True), (NegativeMembership, False)):
+            level = notion(family).measure(channel)
+            assert all(each[positive] <= level.value for each in found)
+            if level.exact or level.witness is None:  # or nobody learns anything
+                assert level.exact or level.value <= 1 + F(1, 10**9)
+                continue
+            prior = level.witness.distribution
+            assert family.contains(prior, space)
+            assert levels(prior, channel, space)[positive] >= level.lower
+            assert level.value <= level.lower * (1 + SEARCHED_GAP) * (1 + F(1, 10**9))

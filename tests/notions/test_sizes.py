@@ -17,7 +17,7 @@ from quotient_cases import STATISTICS, compare, random_on, truth
 from refusals import refused
 from whosin import families, mechanisms, statistics
 from whosin.errors import Unsupported
-from whosin.families import uncertain
+from whosin.families import count_search
 from whosin.mechanisms import additive_noise
 from whosin.notions import DifferentialPrivacy, NegativeMembership, PositiveMembership
 
@@ -86,7 +86,7 @@ def test_rules_on_more_people(count, monkeypatch):
     rng = random.Random(39)
     for _ in range(count):
         n, known = rng.choice([5, 12, 30, 60]), rng.randint(0, 3)
-        monkeypatch.setattr(uncertain, "WINDOW_PEOPLE", rng.choice([1, 2, 5, 48]))
+        monkeypatch.setattr(count_search, "WINDOW_PEOPLE", rng.choice([1, 2, 5, 48]))
         rows = [[Fraction(rng.randint(1, 9)) for _ in range(3)] for _ in range(n + 1)]
         dense = mechanisms.FromTable([[entry / sum(row) for entry in row] for row in rows])
         rule = rng.choice([mechanisms.Round(5), mechanisms.RandomRound(3), dense])

@@ -256,6 +256,13 @@ class Family(ABC):
         where `worst` tries them all for so few people."""
         return None
 
+    def narrow(
+        self, likelihoods: Array, lattice: Lattice, positive: bool, reached: float, most: float
+    ) -> tuple[Worst | None, float] | None:
+        """For families that are not tight: a worse prior than one with this γ, if there is one,
+        and a bound on γ below `most`; None where it is not searched."""
+        return None
+
     complete: ClassVar[bool] = False
     """Whether `crowds` and `extreme_priors` are all its priors, and not only those at which
     profiles are largest."""

@@ -38,6 +38,7 @@ from whosin.families.base import (
 )
 from whosin.families.explicit import Explicit
 from whosin.families.maxima import worst_candidate_of_maximum
+from whosin.families.odds_search import MAX_SEARCHED_PEOPLE, OddsSearch, list_shares
 from whosin.priors import FixedSize as FixedSizePrior
 from whosin.priors import Prior
 from whosin.spaces.arrays import BLOCK_ELEMENTS, exceeds_best, first_at_least, largest_ratio
@@ -414,8 +415,9 @@ class FixedSize(Bounded):
     With bounds that ratio is an upper bound (T11), tight when low + high = 1. The witness is then
     the best prior that has one of several candidates in, or all but one, by a fractional knapsack
     over their beliefs: where it meets the bound, or the family has no other priors, as for two
-    people, that is the level; elsewhere it is `Level.lower`. Where there are no priors at all
-    nobody is uncertain, and the level is 1.
+    people, that is the level; elsewhere it is `Level.lower`, and the odds of few people are
+    searched for a better one and a smaller bound. Where there are no priors at all nobody is
+    uncertain, and the level is 1.
     """
 
     low: object = 0
@@ -495,23 +497,31 @@ class FixedSize(Bounded):
             yield from worst_swap(likelihoods, lattice, positive, *self.swaps)
             return
         people = lattice.space.size
-        for shares, beliefs in _list_shares(low, high, people):
+        for shares, beliefs in list_shares(low, high, people):
             if choice := _worst_choice(likelihoods, lattice, shares, positive):
                 yield choice.as_worst(lattice, *beliefs)
         # All but one of them: one of them, seen from those who are absent. Complementing every
         # world reverses a grid's numbering and exchanges present with absent.
         grid, array = spread_on_grid(lattice, likelihoods)
-        for shares, beliefs in _list_shares(1 - high, 1 - low, people):
+        for shares, beliefs in list_shares(1 - high, 1 - low, people):
             if choice := _worst_choice(array[::-1], grid, shares, not positive):
-                mirrored = choice.as_worst(grid, *beliefs)
-                sides = [
-                    tuple(
-                        (lattice.class_of(grid.representative(grid.worlds - 1 - world)), weight)
-                        for world, weight in side or ()
-                    )
-                    for side in (mirrored.absent, mirrored.present)
-                ]
-                yield replace(mirrored, **_mirror(mirrored), present=sides[0], absent=sides[1])
+                yield _mirror_worst(choice.as_worst(grid, *beliefs), grid, lattice)
+
+    def narrow(
+        self, likelihoods: Array, lattice: Lattice, positive: bool, reached: float, most: float
+    ) -> tuple[Worst | None, float] | None:
+        low, high = self.bounds
+        if lattice.space.size > MAX_SEARCHED_PEOPLE or low == 0 or high == 1:
+            return None
+        grid = CountLattice.single(lattice.space)
+        array = likelihoods[lattice.labels()]
+        beliefs = (low, high) if positive else (1 - high, 1 - low)
+        array = array if positive else array[::-1]
+        search = OddsSearch(array, lattice.space, beliefs, reached, most)
+        if (worst := search.run()) is not None:
+            regroup = _regroup if positive else _mirror_worst
+            worst = regroup(worst, grid, lattice)
+        return worst, search.bound
 
     def worst_count(self, columns: CountColumns, positive: bool) -> Iterator[Worst]:
         return _same_count(self, columns, positive)
@@ -589,38 +599,6 @@ class SwapOfTwo(FixedSize):
         return isinstance(other, SwapOfTwo) and is_nested(self.bounds, other.bounds)
 
 
-MAX_TRIED_OTHERS = 64
-"""Up to this many others, beliefs at which their shares change are tried one by one."""
-
-
-def _list_shares(
-    low: Fraction, high: Fraction, people: int
-) -> Iterator[tuple[tuple[Fraction, ...], Range]]:
-    """(shares of the others given that the named one is out, beliefs in the named one).
-
-    One of several candidates with beliefs in [low, high]: the fractional knapsack. At each belief
-    p in the named one the others' beliefs add up to 1 − p, and the least likely given the output
-    get as much of it as they may. What the level is made of is linear in p, or nearly so, between
-    the beliefs at which one more of them is at an end.
-    """
-    tried = {low, high}
-    for count in range(max(ceil((1 - high) / high), 1), ceil((1 - low) / high) + 1):
-        if count <= min(MAX_TRIED_OTHERS, people - 1):
-            tried |= {1 - count * low - full * (high - low) for full in range(count + 1)}
-    seen = set()
-    for belief in sorted(p for p in tried if low <= p <= high and p < 1):
-        rest, count = 1 - belief, ceil((1 - belief) / high)
-        if count * low > rest or count >= people:
-            continue
-        parts: list[Fraction] = []
-        for after in reversed(range(count)):
-            parts.append(min(high, rest - sum(parts) - after * low))
-        shares = tuple(part / rest for part in parts)
-        if shares not in seen:
-            seen.add(shares)
-            yield shares, (max(low, 1 - high / shares[0]), min(high, 1 - low / shares[-1]))
-
-
 def _shift_choices(
     sums: Contributions, low: Fraction, high: Fraction, positive: bool
 ) -> Iterator[Shift]:
@@ -628,7 +606,7 @@ def _shift_choices(
     smallest cell)."""
     kinds = range(len(sums.kinds))
     ends = [max(kinds, key=sums.weights.__getitem__), min(kinds, key=sums.weights.__getitem__)]
-    for shares, beliefs in _list_shares(low, high, sums.space.size):
+    for shares, beliefs in list_shares(low, high, sums.space.size):
         for named in [_smallest_cell(sums)] if sums.apart else ends:
             others = _farthest_others(sums, named, len(shares))
             yield _shift_choice(sums, named, others, shares, positive, beliefs)
@@ -644,6 +622,27 @@ def _mirror(case: Worst | Shift) -> dict[str, Any]:
         return FixedSizePrior(odds, len(odds) - seen.size)
 
     return {"low": 1 - case.high, "high": 1 - case.low, "prior": prior}
+
+
+def _regroup(worst: Worst, grid: Lattice, lattice: Lattice, *, mirrored: bool = False) -> Worst:
+    """The same case in terms of a lattice's classes, with everyone's complement if mirrored."""
+    present, absent = (
+        tuple(
+            (
+                lattice.class_of(grid.representative(grid.worlds - 1 - w if mirrored else w)),
+                weight,
+            )
+            for w, weight in side or ()
+        )
+        for side in (worst.present, worst.absent)
+    )
+    return replace(worst, present=present, absent=absent)
+
+
+def _mirror_worst(worst: Worst, grid: Lattice, lattice: Lattice) -> Worst:
+    """A case about who is absent, with every world's complement, for those who are present."""
+    case = _regroup(worst, grid, lattice, mirrored=True)
+    return replace(case, **_mirror(worst), present=case.absent, absent=case.present)
 
 
 def worst_swap(

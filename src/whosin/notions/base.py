@@ -351,9 +351,10 @@ def certify_shifts(
     return result
 
 
-def worst_case(
-    channel: Channel, family: Family, positive: bool
-) -> tuple[Worst | Shift, Certificate, beliefs.WorstBelief] | None:
+WorstCase = tuple[Worst | Shift, Certificate, beliefs.WorstBelief]
+
+
+def worst_case(channel: Channel, family: Family, positive: bool) -> WorstCase | None:
     """The family's worst case on a channel, certified, at the worst belief it allows."""
     lattice = subset_lattice(channel, "membership privacy")
     family.check(lattice.space)

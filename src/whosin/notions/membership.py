@@ -29,6 +29,8 @@ from whosin.notions.base import (
     Notion,
     OfPriors,
     Witness,
+    WorstCase,
+    certify_worst,
     exact_or_up,
     invert_ratio,
     make_witness,
@@ -43,6 +45,8 @@ from whosin.spaces.worlds import need_records
 
 MEETING_SLACK = 2.0**-40
 """A bound and a case whose levels are closer than this, relatively, are equal but for rounding."""
+
+SEARCHED_NOTE = "The upper end comes from a search of all odds of the people who are uncertain."
 
 
 @dataclass(frozen=True)
@@ -91,9 +95,12 @@ class PositiveMembership(Notion):
             sides = beliefs.sides(*self.family.bounds, self.positive)
             return _level_of_values(self, found, *sides)
         result = worst_case(channel, self.family, self.positive)
+        bound = self._bound(channel)
+        narrowed = self._narrow(channel, result, bound)
+        if narrowed is not None:
+            result, bound = narrowed
         if result is None:
-            bound = self._bound(channel)
-            if bound is None:
+            if bound is None or bound == 1:
                 return Level(Rational(1), None, True, (), notion=self)
             return Level(bound, None, False, ("T11",), notion=self)
         worst, certificate, most = result
@@ -111,11 +118,34 @@ class PositiveMembership(Notion):
         case = case_at(belief)
         exact = certificate.exact and is_exact(*self.family.parameters)
         value = exact_or_up(most.gamma, exact)
-        bound = self._bound(channel)
         if bound is None or value >= (bound if exact else bound * (1 - MEETING_SLACK)):
             return Level(value, case, True, self.family_theorems, notion=self, nearer=nearer)
         most_known = max(bound, value)
-        return Level(most_known, case, False, ("T11",), value, notion=self, nearer=nearer)
+        theorems, note = (("T11",), "") if narrowed is None else ((), SEARCHED_NOTE)
+        return Level(most_known, case, False, theorems, value, self, note, nearer)
+
+    def _narrow(
+        self, channel: Channel, result: WorstCase | None, bound: Number | None
+    ) -> tuple[WorstCase | None, Number] | None:
+        """A worse case and a smaller bound, where the family searches for them (T11)."""
+        reached = Fraction(1) if result is None else result[2].gamma
+        if bound is None or reached >= bound * (1 - MEETING_SLACK):
+            return None
+        lattice, limits = (
+            subset_lattice(channel, "membership privacy"),
+            (float(reached), float(bound)),
+        )
+        found = self.family.narrow(channel.wide, lattice, self.positive, *limits)
+        if found is None:
+            return None
+        worst, most = found
+        if worst is not None:
+            certificate = certify_worst(channel, worst, self.positive)
+            sides = beliefs.sides(worst.low, worst.high, self.positive)
+            believed = beliefs.worst_belief(certificate.ratio, *sides)
+            if believed.gamma > reached:
+                result = worst, certificate, believed
+        return result, min(bound, most)
 
     def _failing(self, mechanism: object, space: Space | None, delta: Fraction) -> Level:
         """The least γ that fails with probability at most δ (T18)."""
