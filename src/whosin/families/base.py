@@ -170,7 +170,7 @@ def far_apart(distance: Fraction, positive: bool) -> tuple[Any, Any]:
     return sides if positive else sides[::-1]
 
 
-def exp_of(growth: float) -> float:
+def capped_ratio(growth: float) -> float:
     """A ratio from its logarithm, for comparisons: the largest of all are taken as alike."""
     return math.exp(min(max(growth, 0.0), 700.0)) if growth < math.inf else math.inf
 

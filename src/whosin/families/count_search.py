@@ -18,7 +18,7 @@ from math import comb
 import numpy as np
 
 from whosin.exact import Array
-from whosin.families.base import Range, Weighted, Worst, exp_of, vary_belief
+from whosin.families.base import Range, Weighted, Worst, capped_ratio, vary_belief
 from whosin.spaces.arrays import Underflow, ignore_division
 from whosin.spaces.quotients import MIN_CUT_PEOPLE, block_of_binomials
 from whosin.spaces.statistics import CountColumns
@@ -43,7 +43,7 @@ def worst_known_count(columns: CountColumns, k: int, bounds: Range, positive: bo
         beliefs = [1 - belief for belief in beliefs]
         sides = [tuple((people - count, w) for count, w in side) for side in reversed(sides)]
     prior = vary_belief(beliefs, 0)
-    return Worst(exp_of(growth), 0, search.output, *bounds, prior, *sides)
+    return Worst(capped_ratio(growth), 0, search.output, *bounds, prior, *sides)
 
 
 class CountSearch:

@@ -21,8 +21,8 @@ from whosin.families.base import (
     Range,
     Shift,
     Worst,
+    capped_ratio,
     check_prior,
-    exp_of,
     far_apart,
     independent_beliefs,
     is_nested,
@@ -258,7 +258,7 @@ class AnyPrior(Family):
         growth = float(columns.log_at(*np.array([[likely], [output]]))[0] - least.min())
         prior = two_worlds(columns.space, tuple(range(inside)), tuple(range(1, outside + 1)))
         sides = [((count, Fraction(1)),) for count in (inside, outside)]
-        yield Worst(exp_of(growth), 0, output, *WHOLE_RANGE, prior, *sides)
+        yield Worst(capped_ratio(growth), 0, output, *WHOLE_RANGE, prior, *sides)
 
     def worst_shift(self, sums: Contributions, positive: bool) -> Iterator[Shift]:
         """Everyone who raises the sum against everyone who lowers it."""
@@ -404,7 +404,7 @@ def _largest_step(columns: CountColumns, k: int, positive: bool, bounds: Range) 
         prior = one_of_two(columns.space, absent, range(absent))
     else:
         prior = two_worlds(columns.space, tuple(range(present)), tuple(range(absent)))
-    return Worst(exp_of(best), absent, output, *bounds, prior, *sides)
+    return Worst(capped_ratio(best), absent, output, *bounds, prior, *sides)
 
 
 def _extreme_reachable(grid: CountLattice, array: Array, k: int, positive: bool) -> Array:

@@ -33,7 +33,7 @@ SEARCHED_GAP = Fraction(1, 1000)
 """How far apart, relatively, the ends of a bracket are at most where the search comes to an end."""
 MAX_BOXES = 1 << 19
 """How many boxes are looked at before a search ends with a wider bracket."""
-ROUNDING = 1e-11
+ROUNDING_SLACK = 1e-11
 """More than floats lose in a bound, relatively."""
 
 
@@ -136,7 +136,7 @@ class OddsSearch:
     def run(self) -> Worst | None:
         """Find the bound, and the worst prior, where one is worse than what was reached before."""
         low, high = map(float, self.beliefs)
-        apart = math.log(min(high, 1 - low) / (low * (1 - high))) + ROUNDING
+        apart = math.log(min(high, 1 - low) / (low * (1 - high))) + ROUNDING_SLACK
         open_boxes: list[tuple[SizeCase, Array]] = []
         for case in list_cases(self.space, *self.beliefs):
             sides = len(case.others) - 1
@@ -157,7 +157,7 @@ class OddsSearch:
                     bounds.append(float(values[kept].max()))
             open_boxes, axis = remaining, axis + 1
         if self.bound > 1:  # otherwise nobody is uncertain
-            self.bound = min(self.bound * (1 + ROUNDING), self.most)
+            self.bound = min(self.bound * (1 + ROUNDING_SLACK), self.most)
         return self._worst()
 
     def _bound_boxes(self, case: SizeCase, boxes: Array) -> Array:
@@ -171,7 +171,7 @@ class OddsSearch:
             (given_in.min(axis=1), given_in.max(axis=1)),
             (given_out.min(axis=1), given_out.max(axis=1)),
         )
-        values = _largest_gamma(ratios, ends[0] - ROUNDING, ends[1] + ROUNDING)
+        values = _largest_gamma(ratios, ends[0] - ROUNDING_SLACK, ends[1] + ROUNDING_SLACK)
         self._see_middles(case, boxes[values > self.reached].mean(axis=1))
         return values
 
@@ -219,7 +219,7 @@ class OddsSearch:
                 limit = room / slope
             last = np.minimum(last, np.where(slope > 0, limit, np.inf).min(axis=1))
             first = np.maximum(first, np.where(slope < 0, limit, -np.inf).max(axis=1))
-            first = np.where(((slope == 0) & (room < -ROUNDING)).any(axis=1), np.inf, first)
+            first = np.where(((slope == 0) & (room < -ROUNDING_SLACK)).any(axis=1), np.inf, first)
         return first, last
 
     def _worst(self) -> Worst | None:
@@ -286,7 +286,7 @@ def _largest_gamma(ratios: Array, first: Array, last: Array) -> Array:
     with ignore_division():
         falling = 1 / (first + (1 - first) / ratios)
         rising = (ratios - 1) * last + 1
-    values = np.maximum(np.maximum(falling, rising), 1 + ROUNDING)
+    values = np.maximum(np.maximum(falling, rising), 1 + ROUNDING_SLACK)
     return np.where(first <= last, values, 0.0)
 
 

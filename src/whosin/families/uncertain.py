@@ -44,8 +44,8 @@ from whosin.families.base import (
     Range,
     Shift,
     Worst,
+    capped_ratio,
     check_prior,
-    exp_of,
     independent_beliefs,
     is_nested,
     largest_shift,
@@ -419,7 +419,7 @@ class FixedProbability(Family):
         search.output = output
         beliefs = [beta] * (unsure + 1) + [Fraction(0)] * (people - 1 - unsure)
         prior = vary_belief(beliefs, 0)
-        return iter([Worst(exp_of(growth), 0, output, beta, beta, prior, *search.sides())])
+        return iter([Worst(capped_ratio(growth), 0, output, beta, beta, prior, *search.sides())])
 
     def _largest_growth(
         self, columns: CountColumns, positive: bool
