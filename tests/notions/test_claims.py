@@ -13,6 +13,7 @@ import whosin as wi
 from refusals import refused
 from whosin import beliefs, notions
 from whosin.exact import log_up, quarter_tanh_up
+from whosin.families import fixed_size
 from whosin.notions import BayesianDifferentialPrivacy, Level, PositiveMembership, bayesian_privacy
 from whosin.notions.bayesian_privacy import noisy_sum
 from whosin.report.html import notebook_html
@@ -22,6 +23,13 @@ SURE = wi.families.FixedSize("0.1", "0.4")
 WORDS = "verify --mechanism randomized-response --keep 3/4 --family fixed-size="
 
 
+@pytest.fixture
+def unsearched(monkeypatch):
+    """Known sizes as of more people, whose odds are not searched."""
+    monkeypatch.setattr(fixed_size, "MAX_SEARCHED_PEOPLE", 0)
+
+
+@pytest.mark.usefixtures("unsearched")
 def test_a_claim_inside_the_bracket_is_undecided():
     """Five people within [0.35, 0.4] are two of five, all alike: no swap and no one of m."""
     narrow = wi.families.FixedSize("0.35", "0.4")
@@ -126,6 +134,7 @@ def test_a_refuting_case_on_records_is_above_the_claim():
         assert case.posterior == beliefs.posterior(case.ratio, case.prior)
 
 
+@pytest.mark.usefixtures("unsearched")
 def test_the_command_has_an_exit_code_and_words_for_each(run):
     wide, narrow = "0.1..0.4", "0.35..0.4"
     for band, entities, claim, code, outcome, words in (
@@ -168,6 +177,7 @@ def test_brackets_of_chains_are_decided_the_same_way(run, tmp_path, monkeypatch)
             assert json.loads(out)["witness"]["ratio"] == pytest.approx(math.exp(level.lower))
 
 
+@pytest.mark.usefixtures("unsearched")
 def test_notebooks_show_both_ends():
     text = notebook_html(PositiveMembership(SURE).measure(RESPONSE, wi.Subsets(3)))
     assert "γ is at most <b>5</b>" in text and "at least 21/5 ≈ 4.2, by the case" in text
