@@ -573,4 +573,6 @@ class LazyModule(ModuleType):
     """A module of an extra, or a slow one, that is imported when something of it is used."""
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self.__name__), name)
+        module = import_module(self.__name__)
+        self.__dict__.update(vars(module))  # what it has by now is found without coming here
+        return getattr(module, name)

@@ -117,7 +117,8 @@ def release(
     choices = SessionChoices(request, amend, again, new_people)
     if again or not loaded.was_asked(ledger, request, amend=amend):
         prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
-    show_answers(loaded, ledger, choices, report, reader, save, json)
+    answered = run_release(loaded, ledger, choices, quiet=json)
+    show_answers(loaded, answered, report, reader, save, json)
 
 
 def check_paths(save: Path | None, report: Path | None, reader: str | None = None) -> None:
@@ -214,18 +215,16 @@ class SessionChoices:
 
 def show_answers(
     loaded: Scenario,
-    ledger: str | None,
-    choices: SessionChoices,
+    answered: Release,
     report: Path | None,
     reader: str | None,
     save: Path | None,
     json: bool,
 ) -> None:
-    """Answer a scenario, write what was asked for, and print the answers."""
+    """Write what was asked for, and print the answers."""
     from whosin.report import releases, table_views
 
     title, plan = loaded.title, loaded.plan
-    answered = _run_release(loaded, ledger, choices, quiet=json)
     with _naming(answered.request):
         if save is not None:
             table_views.save_answers(answered, save)
@@ -273,7 +272,7 @@ def _budget_left(ledger: str | None, scenario: Scenario) -> float | None:
     return None if state is None else state.spendable
 
 
-def _run_release(
+def run_release(
     scenario: Scenario, ledger: str | None, choices: SessionChoices, *, quiet: bool
 ) -> Release:
     """Release with a progress bar for each scan, on standard error, and what is to be noted."""
@@ -410,7 +409,8 @@ def sql(
         if again or not loaded.was_asked(ledger, request, amend=amend):
             prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
         choices = SessionChoices(request, amend, again)
-        show_answers(loaded, ledger, choices, report, reader, save, json)
+        answered = run_release(loaded, ledger, choices, quiet=json)
+        show_answers(loaded, answered, report, reader, save, json)
 
 
 def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: bool) -> None:

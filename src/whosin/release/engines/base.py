@@ -491,12 +491,13 @@ class Header:
 
 
 def read_header(files: Sequence[str]) -> Header:
-    headers = {file: _read_header(file) for file in files}
-    for file, header in headers.items():
-        if header != headers[files[0]]:
+    """The header that all of these files have."""
+    first = _read_header(files[0])
+    for file in files[1:]:
+        if _read_header(file) != first:
             message = f"{Path(file).name} has another header than {Path(files[0]).name}"
             raise refuse_table(message, Path(file).name)
-    return headers[files[0]]
+    return first
 
 
 def parse_header(line: str) -> Header:
