@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, ClassVar
@@ -171,13 +171,28 @@ class Query(ABC):
         if people is not None:
             least = max(1, people // self.group_count(table))
             sizes = tuple(sorted({least, least * self.bounds(table).max_rows_per_group}))
-        known = []
-        for rows in sizes:
-            if (found := self.expected_error(table, noise, rows)) is not None:
-                known.append(found)
+        error = self._errors_by_size(table, noise)
+        known = [found for found in map(error, sizes) if found is not None]
         if known or (estimate.error is None and estimate.within is None):
             return tuple(known)
         return (ExpectedError(None, estimate.error, estimate.within),)
+
+    def _errors_by_size(self, table: Table, noise: Any) -> Callable[[int], ExpectedError | None]:
+        """`expected_error`, found once for all questions of a table with this noise that differ in
+        their names, weights and conditions alone."""
+        if type(self).expected_error is Query.expected_error:
+            return partial(self.expected_error, table, noise)
+        told = [each.name for each in fields(self) if each.name not in ("name", "weight", "where")]
+        key = type(self), repr([getattr(self, name) for name in told]), repr(noise)
+        known = table.kept[key] if key in table.kept else table.keep(key, {})
+
+        def error(rows: int) -> ExpectedError | None:
+            if rows not in known:
+                known[rows] = self.expected_error(table, noise, rows)
+            found: ExpectedError | None = known[rows]
+            return found
+
+        return error
 
     def group_count(self, table: Table) -> int:
         """How many groups were declared: "other" is none of them."""
@@ -202,10 +217,10 @@ class Query(ABC):
     def _least_rows(
         self, table: Table, estimate: CostEstimate, is_bad: Callable[[ExpectedError], bool]
     ) -> int | None:
-        noise = estimate.parts or estimate.details
+        error = self._errors_by_size(table, estimate.parts or estimate.details)
 
         def is_small(rows: int) -> bool:
-            found = self.expected_error(table, noise, rows)
+            found = error(rows)
             return found is None or is_bad(found)
 
         low, high = 0, MAX_READABLE_ROWS
