@@ -32,6 +32,7 @@ from whosin.release import (
 from whosin.release.cost import Share
 from whosin.release.inspection import Preflight, run_preflight
 from whosin.release.queries.base import Linear
+from whosin.release.queries.quantile import RankQuery
 
 WARDS = [f"w{place}" for place in range(20)]
 SITES = {"north": [*WARDS[::2], ""], "south": [*WARDS[1::2], "näive"]}
@@ -161,7 +162,8 @@ def exact(query: Any, table: Table) -> Any:
         cells = query._cells(table)
         found = table.engine.run(query._expression(table, cells))
         return cells.dense(found, ["people"])[0].tolist()
-    result = table.engine.run(query._expression(table))
+    known = [query.cells(table)] if isinstance(query, RankQuery) else []
+    result = table.engine.run(query._expression(table, *known))
     return sorted(tuple(row.items()) for row in result.to_pylist())
 
 

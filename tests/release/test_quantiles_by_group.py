@@ -148,7 +148,7 @@ def test_rows_before_noise_are_those_of_the_definition() -> None:
     for unit in ("who", "row"):
         told = oracle.table(held, {"x": Range(0, 2), "ward": WARD}, privacy_unit=unit)
         query = Quantile(column="x", points=3, by="ward")
-        result = told.engine.run(query._expression(told)).to_pylist()
+        result = told.engine.run(query._expression(told, query.cells(told))).to_pylist()
         found = {(row["key_0"], row["position"]): row["rows"] for row in result}
         wanted: Counter = Counter()
         for ward, number, _ in rows:
@@ -170,7 +170,7 @@ def test_one_person_has_a_few_rows_in_a_few_cells(rows: int, groups: int) -> Non
     told = oracle.table(held, domains, max_rows_per_group=rows, max_groups=groups)
     query = Median(column="x", by="ward", where="who = 'one'")
     for _ in range(4):
-        result = told.engine.run(query._expression(told)).to_pylist()
+        result = told.engine.run(query._expression(told, query.cells(told))).to_pylist()
         sizes: Counter = Counter()
         for row in result:
             sizes[row["key_0"]] += row["rows"]

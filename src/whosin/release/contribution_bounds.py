@@ -403,7 +403,7 @@ def sum_rows(
 def rows_in_cells(base: Any, table: Table, cells: GroupGrid, bounds: ContributionBounds) -> Any:
     """Rows of each privacy unit, a few in each of a few groups; groups and rows are chosen
     separately."""
-    home = [UNIT_COLUMN, *cells.names]
+    home = [UNIT_COLUMN, *cells.keys]
     if table.one_row:
         return base
     chosen = sample_rows(base, home, bounds.max_rows_per_group)

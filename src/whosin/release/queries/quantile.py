@@ -219,7 +219,7 @@ class RankQuery(NumberQuery):
 
     def estimate_cost(self, table: Table, share: Share) -> CostEstimate:
         points, cells = self.grid(table), self.cells(table)
-        expression = self.plan_scan(table, type(self)._expression)
+        expression = self.plan_scan(table, type(self)._expression, cells)
         noise = self.plan_noise(table, share)
         within = noise.margin(points.count) / self.below.denominator
         rows = format_figures(within, 3, "up")
@@ -344,14 +344,14 @@ class RankQuery(NumberQuery):
         domain = table.range(self.column)
         return Points.of(domain, bool(table.type(self.column).is_integer()), self.points)
 
-    def _expression(self, table: Table) -> Any:
-        rows, cells = self.present(table), self.cells(table)
+    def _expression(self, table: Table, cells: GroupGrid) -> Any:
+        rows = self.present(table)
         base = cells.coded(
             rows, **contribution_bounds.owner_column(rows, table), x=number_value(rows[self.column])
         )
         base = base.mutate(position=self.grid(table).position(base["x"]))
         chosen = contribution_bounds.rows_in_cells(base, table, cells, self.bounds(table))
-        return chosen.group_by([*cells.names, "position"]).aggregate(rows=chosen.count())
+        return chosen.group_by([*cells.keys, "position"]).aggregate(rows=chosen.count())
 
 
 @dataclass(frozen=True, kw_only=True)
