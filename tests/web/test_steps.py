@@ -5,6 +5,7 @@ whose budget it is, stored answers; and what axe says of every view.
 from __future__ import annotations
 
 import json
+import tomllib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from web_page import (
     ask,
     axe_complaints,
     choose,
+    declare_range,
     declare_values,
     edit,
     go_to,
@@ -105,7 +107,7 @@ def test_columns_are_filtered_and_set_in_groups(
     assert "from_rows = true" in text and "item_43" not in text
     go_to(page, "release")
     page.locator("#go").click()
-    expect(page.locator("#ask")).to_contain_text("as the report will say: what region may hold")
+    expect(page.locator("#ask")).to_contain_text("as the report will say: what may be in region")
     page.locator("#ask-yes").click()
     expect(page.locator("#answers svg")).to_be_visible()
     labels = page.locator("#answers svg .label")
@@ -143,6 +145,80 @@ def test_the_form_survives_a_reload(hospital: Settings, opened: Opened, serving:
     expect(page.locator("#source")).to_have_value("")
     expect(page.locator("#posterior-text")).to_have_value("60")
     assert not Path(hospital.ledger).exists()
+
+
+def test_another_table_takes_over_what_fits(
+    hospital: Settings, opened: Opened, serving: Serving
+) -> None:
+    """Nothing that was said is dropped or exchanged without a word, and new files are seen."""
+    rows = "person,area,pay\n" + "".join(f'p{n},"north, far",{n}\n' for n in range(9))
+    for name in ("june", "july"):
+        (hospital.folder / f"{name}.csv").write_text(rows, encoding="utf-8")
+    page = opened(serving(hospital))
+    choose(page, "june.csv", "person")
+    declare_values(page, "area", 'south\n"north, far"')  # as pasted; a value with a comma
+    expect(page.locator("#columns")).to_contain_text('south, "north, far"')
+    declare_range(page, "pay", 0, 9)
+    ask(page, "mean")
+    page.get_by_label("question 1", exact=True).get_by_label("area").check()
+    ask(page, "histogram")
+    expect(page.locator("#title-1")).to_have_text("How many people by area")
+    go_to(page, "data")
+    (hospital.folder / "wages.csv").write_text("who,pay\np1,3\n", encoding="utf-8")
+    page.evaluate("() => window.dispatchEvent(new Event('focus'))")
+    source = page.get_by_label("A table in the served folder")
+    source.select_option("wages.csv")
+    expect(page.locator("#table-words")).to_contain_text("It has no area.")
+    expect(page.locator("#link-questions")).to_contain_text("2 not finished")
+    page.get_by_label("Whose row is it?").evaluate("unit => { unit.value = 'who'; }")
+    page.get_by_label("Whose row is it?").dispatch_event("change")
+    go_to(page, "questions")
+    expect(page.locator("#open-0")).to_contain_text("there is no area in this table")
+    expect(page.locator("#title-0")).to_have_text("The mean of pay by area")
+    go_to(page, "data")
+    source.select_option("")
+    source.select_option("july.csv")
+    kept = "Kept from wages.csv: what 1 column may hold, 2 questions."
+    expect(page.locator("#table-words")).to_contain_text(kept)
+    source.select_option("june.csv")
+    expect(page.locator("#table-words")).to_contain_text("Kept from july.csv: ")
+    go_to(page, "people")
+    page.get_by_label("Whose row is it?").select_option("person")
+    declare_values(page, "area", 'south, "north, far"')
+    page.get_by_label("What pay may hold").or_(page.get_by_label("Edit pay")).first.click()
+    page.get_by_label("What pay may hold").select_option("none")
+    expect(page.locator("#link-questions")).to_contain_text("1 not finished")  # not another column
+    expect(page.locator("#open-0")).to_contain_text("between which numbers pay is")
+    page.get_by_label("What pay may hold").select_option("numbers")
+    expect(page.locator("#link-questions")).to_contain_text("2 questions")
+    expect(page.get_by_role("button", name="Save the scenario")).to_be_enabled()
+    text = saved(page, "Save the scenario", hospital.folder).read_text(encoding="utf-8")
+    assert tomllib.loads(text)["domains"]["area"] == ["south", "north, far"]
+
+
+def test_other_columns_are_recorded_where_somebody_says_so(
+    hospital: Settings, opened: Opened, serving: Serving
+) -> None:
+    page = opened(serving(hospital))
+    choose(page, "hospital.parquet", "patient")
+    ask(page)
+    go_to(page, "price")
+    page.get_by_label("Share of the budget").fill("25")
+    release(page, look=True)
+    expect(page.locator("#answers .answer")).to_have_count(1)
+    declare_values(page, "ward", WARDS)
+    ask(page, "histogram")
+    go_to(page, "release")
+    expect(page.locator("#whose")).to_contain_text("registered with no domain for 'ward'")
+    expect(page.locator("#new-people")).to_be_hidden()
+    expect(page.locator("#go")).to_be_disabled()
+    page.locator('[name="whose"][value="continues"]').check()
+    expect(page.locator("#go-hint")).to_be_empty()
+    release(page, look=True)
+    expect(page.locator("#answers .answer")).to_have_count(2)
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.datasets() == ["hospital"]
+        assert "amended" in [entry.kind for entry in ledger.history("hospital")]
 
 
 def test_by_keyboard_alone(hospital: Settings, opened: Opened, serving: Serving) -> None:
@@ -242,7 +318,7 @@ def keep_half_for_later(page: Page) -> None:
     page.locator("#go").click()
     question = page.locator("#ask")
     expect(question).to_contain_text("“Groups a person counts in” (1) leaves out groups of")
-    expect(question).to_contain_text("what ward may hold is publicly known")
+    expect(question).to_contain_text("what may be in ward")
     expect(question).to_contain_text("Nothing stays for later questions")
     page.locator("#ask-other").click()
     expect(page.locator("#share")).to_have_value("50")
@@ -300,7 +376,7 @@ def test_whose_budget_it_is(
     release(page)
     expect(page.locator("#answers .answer")).to_have_count(4)
     choose(page, "february.parquet", "patient")
-    ask(page)
+    expect(page.locator("#link-questions")).to_contain_text("4 questions")  # as they were
     go_to(page, "release")
     expect(page.locator("#whose")).to_contain_text("hospital")
     expect(page.locator("#go")).to_be_disabled()
@@ -311,7 +387,7 @@ def test_whose_budget_it_is(
         "the answers after this release allow ε = 0.8"
     )
     release(page)
-    expect(page.locator("#answers .answer")).to_have_count(1)
+    expect(page.locator("#step-report")).to_be_visible()
     with Ledger(hospital.ledger) as ledger:
         said = ledger.budget_state("february").registered
         assert said is not None and list(said.registration.apart_from) == ["hospital"]
@@ -402,12 +478,14 @@ def test_the_same_again_shows_the_stored_answers(
     expect(answers.locator(".answer")).to_have_count(4)
     shown = answers.inner_text()
     keep_papers(page, hospital.folder)
-    page.reload()  # answers are not kept, the form is
+    page.reload()  # answers are not kept in the browser: the ledger has them
     expect(page.locator("#step-report")).to_be_visible()
-    expect(page.locator("#results")).to_be_hidden()
+    expect(answers.locator(".answer")).to_have_count(4)
+    assert answers.inner_text() == shown
+    assert saved(page, "HTML report", hospital.folder).stat().st_size > 1000
     go_to(page, "release")
     page.get_by_role("button", name="Show the stored answers").click()
-    expect(answers.locator(".answer")).to_have_count(4)
+    expect(page.locator("#step-report")).to_be_visible()
     assert answers.inner_text() == shown
     go_to(page, "release")
     page.get_by_label("Ask anew").check()
@@ -571,7 +649,7 @@ def see_what_makes_it_better(page: Page) -> None:
         ask(page, kind)
     page.locator("#query-1-column").select_option("ward")
     better = page.locator("#better")
-    expect(better).to_contain_text("is inside “How many people · ward”")
+    expect(better).to_contain_text("is inside “How many people by ward”")
     go_to(page, "price")
     better.get_by_role("button", name="inside").click()
     expect(better).to_be_empty()

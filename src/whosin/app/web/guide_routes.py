@@ -310,6 +310,7 @@ def _stored_answers(settings: Settings, visitor: Visitor, dataset: str, request:
     if not has_ledger(settings):
         raise InvalidInput("the ledger has no datasets yet", field="dataset", value=dataset)
     with Ledger(settings.ledger, create=False) as ledger:
+        request = visitor.request(request)
         found = read_releases(ledger, dataset, visitor.sees)
         unanswered = ledger.unanswered(dataset, f"{request}/")
     made = [each for each in found if each.request == request]

@@ -87,7 +87,8 @@ class EstimateView(BaseModel):
     the request that answered it before. `stored` is the request under which all of this was paid
     before: without an id of its own a release shows its answers, and spends nothing. `lookalikes`
     are datasets with the same privacy unit and columns, where a curator has to say whose people
-    these are. `together` says what this release and theirs then allow of someone who is in all.
+    these are; `amends` is whether `continues` with this very dataset would record a change of its
+    columns, domains or bounds, which is refused otherwise. `together` says what this release and theirs then allow of someone who is in all.
     `suggestions` were tried; `meaningless` are queries whose interval will be the whole declared
     range.
     """
@@ -106,6 +107,7 @@ class EstimateView(BaseModel):
     paid: list[str | None]
     stored: str | None
     lookalikes: list[str]
+    amends: bool
     together: list[str]
 
 
@@ -147,6 +149,8 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
         about = scenario, table
         people = scenarios.find_people(settings, body, about, new)
         refused = scenarios.find_refusal(settings, body, about, estimates, visitor)
+        amended = body.model_copy(update={"continues": dataset})
+        may_amend = refused and not refused[1] and budget_state is not None and visitor.curator
         return EstimateView(
             dataset=dataset,
             estimates=[
@@ -167,6 +171,8 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
             paid=scenarios.list_paid(settings, about, estimates, visitor),
             stored=stored,
             lookalikes=scenarios.find_lookalikes(settings, body, table) if visitor.curator else [],
+            amends=bool(may_amend)
+            and scenarios.find_refusal(settings, amended, about, estimates, visitor) is None,
             together=[] if people is None else _together_lines(people),
         )
 

@@ -166,5 +166,5 @@ export function answers(made, body) {
 // The stored answers of a paid request, as the ledger opens them; nothing is spent.
 export const storedAnswers = (made) => [
   h("div", { class: "answers" }, cards(made, null)),
-  h("div", { class: "card" }, sections(made.card).flat()),
+  h("details", {}, h("summary", {}, "What all answers together allow, and the ledger"), sections(made.card).flat()),
 ];

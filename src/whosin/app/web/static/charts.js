@@ -18,9 +18,11 @@ function round(most) {
   return Array.from({ length: Math.floor(most / step + 1e-9) + 1 }, (_, index) => index * step);
 }
 
+const isNarrow = () => innerWidth < 640; // letters keep their size: drawings are made for their place
+
 // Posterior against prior; the beliefs that are assumed are shaded.
 export function beliefChart(view) {
-  const [width, height, left, bottom, top, right] = [400, 330, 62, 46, 10, 20];
+  const [width, height, left, bottom, top, right] = [290, 236, 62, 44, 8, 20];
   const x = (value) => left + value * (width - left - right);
   const y = (value) => height - bottom - value * (height - bottom - top);
   const order = view.curves.length === 3 ? ["c3", "c1", "c0"] : ["c3", "c0"];
@@ -60,7 +62,7 @@ export function beliefChart(view) {
 
 // What the best test reaches, on logarithmic axes as the literature on attacks draws it.
 export function ratesChart({ points, promise }) {
-  const [width, height, left, bottom, top, right] = [400, 330, 62, 46, 10, 20];
+  const [width, height, left, bottom, top, right] = [290, 236, 62, 44, 8, 20];
   const least = -5;
   const part = (rate) => Math.max(0, (Math.log10(Math.max(rate, 1e-300)) - least) / -least);
   const x = (rate) => left + part(rate) * (width - left - right);
@@ -70,7 +72,7 @@ export function ratesChart({ points, promise }) {
   const ticks = rates.map((rate) => [
     s("line", { class: "grid", x1: left, x2: width - right, y1: y(rate), y2: y(rate) }),
     s("text", { x: left - 8, y: y(rate) + 4, "text-anchor": "end" }, share(rate)),
-    s("text", { x: x(rate), y: height - bottom + 18, "text-anchor": "middle" }, share(rate)),
+    rates.indexOf(rate) % 2 ? s("text", { x: x(rate), y: height - bottom + 18, "text-anchor": "middle" }, share(rate)) : null,
   ]);
   const line = (colour, spots) => s("path", { class: `curve ${colour}`, d: path(spots.map(([a, b]) => [x(a), y(b)])) });
   const [, reached] = points.find(([rate]) => rate >= 0.01 * (1 - 1e-9));
@@ -130,10 +132,11 @@ export function answerChart(answer) {
   const amounts = rows.map(({ value }, index) => `${answer.noisy?.[index] ? "*" : ""}${roundedWords(value, answer.scales.value, answer.decimals)}`);
   const most = Math.max(0, ...rows.map((row) => row.high));
   const least = Math.min(0, ...rows.map((row) => row.low));
-  const room = Math.min(200, Math.max(60, ...rows.map((row) => widthOf(row.cell) + 2)));
+  const width = isNarrow() ? Math.max(240, innerWidth - 100) : 380;
+  const room = Math.min(0.4 * width, Math.max(40, ...rows.map((row) => widthOf(row.cell) + 2)));
   const labels = rows.map((row) => inLines(row.cell, room));
   const tallest = Math.max(...labels.map((lines) => lines.length));
-  const [width, left, step, bottom] = [460, room + 14, 13 + 13 * tallest, 26];
+  const [left, step, bottom] = [room + 14, 13 + 13 * tallest, 26];
   const right = 22 + Math.max(...amounts.map(widthOf)); // the amounts stand there
   const height = rows.length * step + bottom;
   const x = (value) => left + ((value - least) / (most - least || 1)) * (width - left - right);
@@ -173,7 +176,7 @@ export function answerChart(answer) {
 
 // Level of privacy against the number of changed rows, with the closed-form bounds dashed.
 export function curveChart(curves, axis) {
-  const [width, height, left, bottom, top, right] = [440, 340, 58, 46, 12, 18];
+  const [width, height, left, bottom, top, right] = [isNarrow() ? 310 : 440, isNarrow() ? 260 : 340, 58, 46, 12, 18];
   const finite = (value) => typeof value === "number" && Number.isFinite(value);
   const all = curves.flatMap((curve) => curve.points.filter((point) => finite(point.level)));
   const across = Math.max(1e-9, ...all.map((point) => point.distortion)) * 1.04;

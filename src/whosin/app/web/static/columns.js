@@ -2,7 +2,7 @@
 // one of them or for several at once.
 
 import { post } from "./api.js";
-import { EMPTY, byRow, columns, complete, domainOf, listed, problemOf, readDomain, setDomain, unfinished, unitColumn } from "./data.js";
+import { EMPTY, byRow, columns, complete, domainOf, listed, problemOf, readDomain, setDomain, spellList, unfinished, unitColumn } from "./data.js";
 import { $, ask, clearErrors, h, showError } from "./dom.js";
 import { renderQueries } from "./questions.js";
 import { changed } from "./release.js";
@@ -33,7 +33,7 @@ function inShort(domain) {
 function shape({ kind, values, lower, upper, edges }) {
   if (kind === "values") {
     const all = listed(values);
-    return all.length > 4 ? `${all.slice(0, 3).join(", ")} … (${all.length} values)` : all.join(", ");
+    return all.length > 4 ? `${spellList(all.slice(0, 3))} … (${all.length} values)` : spellList(all);
   }
   const bins = listed(edges);
   const by = bins.length === 1 ? `, by ${bins[0]}` : bins.length ? `, ${bins.length - 1} bins` : "";
@@ -53,8 +53,8 @@ function visible() {
 }
 
 // The fields of a domain. `label`: what it is about; `path`: its place in a request.
-function field(domain, key, words, placeholder, { label, path, said }, more = {}) {
-  return h("input", {
+function field(domain, key, words, placeholder, { label, path, said }, more = {}, tag = "input") {
+  return h(tag, {
     value: domain[key],
     placeholder,
     "aria-label": `${words} of ${label}`,
@@ -72,7 +72,7 @@ function bounds(domain, about) {
   const decimal = { inputmode: "decimal" };
   return {
     values: () => [
-      field(domain, "values", "values", "surgery, medicine, …", about),
+      field(domain, "values", "values", "surgery, medicine, …", about, { rows: 1 }, "textarea"),
       field(domain, "parents", "parents", "parents: clinic: adults = surgery, medicine; … (optional)", about),
     ],
     numbers: () => [
@@ -176,7 +176,7 @@ function editor(column) {
       $("columns").querySelector(`[data-kind="${CSS.escape(name)}"]`)?.focus();
     },
   };
-  return h("tr", { class: "editor" }, h("td", { colspan: "5" },
+  return h("tr", { class: "editor" }, h("td", { colspan: "4" },
     h("div", { class: "column" }, column.about ? h("p", { class: "note" }, column.about) : null, slot(name), ...domainEditor(domain, about,
       h("button", { type: "button", class: "quiet", "aria-label": `Close ${name}`, onclick: () => open(null, name) }, "Done")))));
 }
@@ -220,8 +220,7 @@ function row(column) {
           renderGroup();
         },
       })),
-      h("th", { scope: "row", title: type }, name),
-      h("td", { class: "soft" }, GUESSED[kind] ?? type),
+      h("th", { scope: "row", title: type }, name, " ", h("span", { class: "soft" }, GUESSED[kind] ?? type)),
       h("td", {}, h("span", { "data-short": name, class: domain.kind === "none" ? "soft" : null }, inShort(domain)), shown ? null : slot(name)),
       h("td", { class: "r" }, h("button", { type: "button", class: "quiet", "data-edit": name, "aria-expanded": String(shown), "aria-label": `Edit ${name}`, onclick: () => open(shown ? null : name, name) }, shown ? "Close" : "Edit"))),
     shown ? editor(column) : null,

@@ -4,7 +4,7 @@ import { get, call, post } from "./api.js";
 import { renderColumns, resetColumns, startColumns } from "./columns.js";
 import { $, clearErrors, h, onFile, showError } from "./dom.js";
 import { changed } from "./release.js";
-import { renderQueries, reset } from "./questions.js";
+import { countAsked, renderQueries } from "./questions.js";
 import { inLabels, inPageWords } from "./words.js";
 
 export const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "", parents: "", lookedUp: "", fromRows: false };
@@ -17,6 +17,8 @@ let declared = new Map(); // column → as EMPTY
 let related = {}; // tables and features of a scenario that was loaded
 let broken = null; // why the chosen table cannot be opened
 let perhaps = []; // columns that may say whose row it is
+let openName = ""; // the table whose columns these are
+let left = null; // what was said of the table before, until the next one is open
 let titled = ""; // the title that comes with the table, until somebody types another one
 
 const titleOf = (name) => name.split("::").at(-1).split(".")[0];
@@ -69,7 +71,7 @@ const readParents = (text, value) =>
   );
 const spellParents = (parents) =>
   Object.entries(parents ?? {})
-    .map(([name, level]) => `${name}: ${Object.entries(level).map(([parent, of]) => `${parent} = ${of.join(", ")}`).join("; ")}`)
+    .map(([name, level]) => `${name}: ${Object.entries(level).map(([parent, of]) => `${parent} = ${spellList(of)}`).join("; ")}`)
     .join(" | ");
 const levels = (name) => (declared.get(name)?.kind === "values" ? Object.keys(readParents(declared.get(name).parents, String)) : []);
 
@@ -79,6 +81,7 @@ const columnOf = (name) => {
   const inner = name.match(/^[a-z]+\((.*)\)$/s)?.[1];
   return inner ? columnOf(inner) : ([...declared.keys()].find((each) => levels(each).includes(name)) ?? name);
 };
+export const isThere = (name) => declared.has(columnOf(name));
 export const stillDeclared = (name) => declaredColumns().includes(columnOf(name));
 const FUNCTIONS = { dates: ["year", "quarter", "month", "isoweek"], numbers: ["decade"] };
 
@@ -117,7 +120,15 @@ export function tableKeys() {
 }
 
 const numeric = (text) => (/^-?\d+$/.test(text.trim()) ? Number(text) : text.trim());
-export const listed = (text) => text.split(",").map((part) => part.trim()).filter((part) => part);
+
+// A list as it is typed or pasted: a, b, "with, a comma". A quotation mark inside quotes is doubled.
+export const listed = (text) =>
+  (text.match(/(?:\s*"(?:[^"]|"")*"\s*(?=[,\n]|$))|[^,\n]+/g) ?? [])
+    .map((part) => part.trim())
+    .map((part) => (/^"(?:[^"]|"")*"$/.test(part) ? part.slice(1, -1).replaceAll('""', '"') : part))
+    .filter((part) => part);
+const quoted = (value) => (/^[\s"]|[,\n]|\s$/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+export const spellList = (values) => values.map(String).map(quoted).join(", ");
 
 export function domains() {
   const result = {};
@@ -157,7 +168,7 @@ export const kindOf = (lower) => (/^\d{4}-/.test(lower) ? "dates" : "numbers");
 // A domain as a scenario has it, as it is typed.
 export function readDomain(domain) {
   const more = { constant: domain.constant === true, outside: String(domain.outside ?? ""), fromRows: domain.from_rows === true };
-  if (Array.isArray(domain)) return { ...EMPTY, kind: "values", values: domain.join(", ") };
+  if (Array.isArray(domain)) return { ...EMPTY, kind: "values", values: spellList(domain) };
   if (lookedUp(domain.values ?? domain)) {
     const values = domain.values ?? domain;
     return { ...EMPTY, ...more, kind: "values", values, lookedUp: values };
@@ -167,7 +178,7 @@ export function readDomain(domain) {
     return { ...EMPTY, kind: kindOf(lower), lower, upper };
   }
   if (domain.values || domain.parents) {
-    const values = (domain.values ?? Object.values(Object.values(domain.parents)[0]).flat()).join(", ");
+    const values = spellList(domain.values ?? Object.values(Object.values(domain.parents)[0]).flat());
     return { ...EMPTY, ...more, kind: "values", values, parents: spellParents(domain.parents) };
   }
   const edges = [domain.edges ?? []].flat();
@@ -231,7 +242,7 @@ function chosenUnit() {
   renderQueries();
 }
 
-// Open a table: its columns, from the schema alone. Returns whether that worked.
+// Open a table: its columns, from the schema alone. Returns its draft, or null.
 export async function useTable(name) {
   clearErrors("table");
   tableColumns = [];
@@ -248,20 +259,20 @@ export async function useTable(name) {
   for (const radio of document.querySelectorAll('input[name="whose"]')) radio.checked = false;
   $("look").replaceChildren();
   resetColumns();
-  reset();
   if (!name) {
     renderQueries();
-    return false;
+    return null;
   }
   let draft = null;
   try {
     draft = await post("/api/draft", { source: name });
     tableColumns = draft.columns;
+    openName = name;
   } catch (error) {
     broken = { ...inPageWords(error), field: "table.source" };
     showError(broken, "table.source");
     renderQueries();
-    return false;
+    return null;
   }
   for (const column of tableColumns) declared.set(column.name, { ...EMPTY });
   perhaps = draft.privacy_units;
@@ -285,26 +296,56 @@ export async function useTable(name) {
     loadDomains(draft.registered.domains);
     renderQueries();
   } else chosenUnit();
-  return true;
+  return draft;
+}
+
+// Another table takes over what was said of the one before, as far as its columns are the same.
+async function switchTable(name) {
+  if (tableColumns.length) left = tableState();
+  const opened = await useTable(name);
+  if (opened && left) await takeOver(opened.registered);
+  changed();
+}
+
+async function takeOver(registered) {
+  const { table, related: before, declared: said } = left;
+  left = null;
+  const kept = [];
+  const missing = said.filter(([column, { kind }]) => kind !== "none" && !declared.has(column)).map(([column]) => column);
+  if (!registered) {
+    await fillTable({ table: { ...table, people: "" }, related: before, declared: said });
+    const count = said.filter(([column, { kind }]) => kind !== "none" && declared.has(column)).length;
+    if (unitChosen()) kept.push("whose row it is");
+    if (count) kept.push(`what ${count === 1 ? "1 column" : `${count} columns`} may hold`);
+  }
+  if (countAsked()) kept.push(countAsked() === 1 ? "1 question" : `${countAsked()} questions`);
+  renderQueries();
+  if (kept.length) $("table-words").textContent += ` Kept from ${table.source}: ${kept.join(", ")}.`;
+  if (missing.length) $("table-words").textContent += ` It has no ${missing.join(", ")}.`;
+}
+
+async function fillTable({ table, related: before, declared: said }) {
+  const units = [...$("privacy_unit").options].map(({ value }) => value);
+  $("privacy_unit").value = units.includes(table.privacy_unit) ? table.privacy_unit : "";
+  for (const [key, id] of Object.entries(NUMBERS)) $(id).value = table[key] ?? "";
+  if (before && Object.keys(before).length) await loadRelated({ table: tableKeys(), ...before }).catch(() => {});
+  for (const [name, domain] of said) if (declared.has(name)) declared.set(name, { ...EMPTY, ...domain });
+  chosenUnit();
 }
 
 // What of this step survives a reload.
-export const tableState = () => ({
-  table: { source: $("source").value, privacy_unit: $("privacy_unit").value, ...Object.fromEntries(Object.entries(NUMBERS).map(([key, id]) => [key, $(id).value])) },
+export const tableState = () => (!tableColumns.length && left) || ({
+  table: { source: openName, privacy_unit: $("privacy_unit").value, ...Object.fromEntries(Object.entries(NUMBERS).map(([key, id]) => [key, $(id).value])) },
   related,
   declared: [...declared],
 });
 
-// Returns whether the table is still there.
-export async function restoreTable({ table, related: before, declared: domains_ }) {
-  const there = [...$("source").options].some((option) => option.value === table?.source);
-  if (!table?.source || !there || !(await useTable(table.source))) return false;
-  $("privacy_unit").value = table.privacy_unit;
-  for (const [key, id] of Object.entries(NUMBERS)) $(id).value = table[key] ?? "";
-  if (before && Object.keys(before).length) await loadRelated({ table: tableKeys(), ...before }).catch(() => {});
-  for (const [name, domain] of domains_) if (declared.has(name)) declared.set(name, { ...EMPTY, ...domain });
-  chosenUnit();
-  return true;
+// What was said of a table that is not there any more waits for the next one.
+export async function restoreTable(kept) {
+  if (!kept.table?.source) return;
+  const there = [...$("source").options].some((option) => option.value === kept.table.source);
+  if (there && (await useTable(kept.table.source))) await fillTable(kept);
+  else left = kept;
 }
 
 // Domains of a data dictionary, for the columns of which it says something.
@@ -344,11 +385,18 @@ async function look() {
   }
 }
 
+let listedFiles = null;
+
+// What is in the served folder, as often as somebody comes back to it.
 export async function files() {
   const listing = await get("/api/files");
+  const newest = JSON.stringify(listing);
+  if (newest === listedFiles) return;
+  listedFiles = newest;
   const option = (name) => h("option", { value: name }, name);
   const empty = (text) => h("option", { value: "" }, text);
   const before = $("source").value;
+  if (before && !listing.tables.some(({ name }) => name === before)) listing.tables.push({ name: before }); // gone, as its price says
   const none = listing.tables.length ? "choose …" : "the folder has no tables yet";
   $("source").replaceChildren(empty(none), ...listing.tables.map((file) => option(file.name)));
   $("source").value = before;
@@ -363,8 +411,7 @@ async function upload(file) {
     const made = await call("POST", `/api/files?name=${encodeURIComponent(file.name)}`, file);
     await files();
     $("upload-status").textContent = `${made.name} is in the served folder now.`;
-    await useTable(made.name);
-    changed();
+    await switchTable(made.name);
   } catch (error) {
     $("upload-status").textContent = "";
     showError({ field: "name", message: error.message }, "name");
@@ -377,10 +424,10 @@ export function startData(register, curator) {
   $("look-button").addEventListener("click", look);
   startColumns(curator);
   onFile("dictionary", fillIn);
-  $("source").addEventListener("change", async () => {
-    await useTable($("source").value);
-    changed();
-  });
+  $("source").addEventListener("change", () => switchTable($("source").value));
+  for (const [place, event] of [[window, "focus"], [window, "hashchange"], [$("source"), "focus"]]) {
+    place.addEventListener(event, () => $("step-data").checkVisibility() && files().catch(() => {})); // `call` says that the server is gone
+  }
   onFile("upload", upload);
   $("privacy_unit").dataset.field = "table.privacy_unit";
   $("privacy_unit").addEventListener("change", () => {

@@ -44,8 +44,8 @@ export function tableEstimates({ tables = [], measured = [] }, open) {
 
 // What an answer costs, its noise, and how far it will be from the truth where one number says it.
 export function costLine(estimate) {
-  const error = estimate.error === null ? [] : [", ", term("error", "expected error"), ` ± ${number(estimate.error, 3)}`];
-  const within = estimate.within === null || estimate.within_words ? [] : [", ", term("within", "95% within"), ` ± ${atMost(estimate.within, 3)}`];
+  const error = estimate.error === null ? [] : [", ", term("error", "expected error"), ` ±\u00a0${number(estimate.error, 3)}`];
+  const within = estimate.within === null || estimate.within_words ? [] : [", ", term("within", "95% within"), ` ±\u00a0${atMost(estimate.within, 3)}`];
   return [term("cost", "Costs"), ` ${estimate.cost}`, ...error, ...within, ". ", term("scale", sentence(estimate.noise).trim()), estimate.noise.includes("95% within") ? "" : sentence(estimate.within_words), gain(estimate)];
 }
 
@@ -55,7 +55,7 @@ export const saysNothing = ({ expected }) => expected.length > 0 && expected.eve
 // How good it will be by the size of a group, which groups can be read, and whether it says anything.
 export function expectations(estimate) {
   const { sizes, readable_words: readable, readable_unit: unit } = estimate;
-  const by = sizes.map(([size, words]) => `${size} → ${words.replace("±", "± ")}`).join(", ");
+  const by = sizes.map(([size, words]) => `${size} → ${words.replace("±", "±\u00a0")}`).join(", ");
   const counted = estimate.expected.some((each) => each.shown !== undefined) ? "people" : unit === "sum" ? "rows" : unit;
   const lines = [
     by || readable
@@ -69,9 +69,9 @@ export function expectations(estimate) {
 // A change that was tried, in the words of this page. `nameOf`: what it calls the question of a title.
 function suggestionWords({ change, query, before, after, about: titles, delta, added_up: added, words }, nameOf) {
   const about = titles.map(nameOf);
-  const within = (value) => `± ${atMost(value, 3)}`;
+  const within = (value) => `±\u00a0${atMost(value, 3)}`;
   const what = {
-    "ask-once": `“${about[0]}” is inside “${about[1]}”: ask “${about[1]}” alone and add up its groups`,
+    "ask-once": `“${about[0]}” is inside “${about[1]}”: leave it out, and add up the groups`,
     gaussian: `Gaussian noise${delta === undefined ? "" : `, for a promise that may fail with probability δ = ${delta}`}`,
     optimal: "Divide the budget for the least error",
   }[change];

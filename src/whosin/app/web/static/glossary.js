@@ -7,7 +7,7 @@ const WORDS = {
   relation: ["Neighbours", "Two tables that differ in one person. “Add-remove”: the person is in one and not in the other. “Replace”: someone else is there instead, so that both have the same size."],
   delta: ["δ", "The probability with which the promise may fail. Without one it never fails."],
   rho: ["ρ", "The cost of Gaussian noise (zero-concentrated differential privacy). Costs in ρ add up; an ε follows for each δ."],
-  belief: ["How sure anyone can become", "The largest belief that a person is in the data after everything is published, by the belief before. The shaded part is what you said someone may believe already; the steeper line is what they can believe after."],
+  belief: ["How sure anyone can become", "The largest belief that a person is in the data after everything is published, by the belief before. The shaded part is what you said someone may believe already; the line “with this plan” is the most that they can believe after."],
   gamma: ["Beliefs grow by", "A belief before, multiplied by this, is the most that anyone can believe after, against the adversary that you described."],
   error: ["Expected error", "How far an answer is from the truth on average, because of the noise alone. What clamping and contribution bounds leave out comes on top."],
   within: ["95% within", "In 95 of 100 releases the noise moves an answer by no more than this. The interval covers the noise, not what clamping and contribution bounds leave out."],

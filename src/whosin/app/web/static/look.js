@@ -15,8 +15,8 @@ export function declaredWords(declared, curator) {
   for (const [name, domain] of Object.entries(declared)) (domain.from_rows ? looked : known).push(name);
   const listed = (names) => (names.length > 6 ? `${names.slice(0, 5).join(", ")} and ${names.length - 5} more columns` : names.join(", "));
   return [
-    known.length ? `By releasing you say that what ${listed(known)} may hold is publicly known${curator ? ", and was not chosen by looking at the rows; tick it under People where it was" : ""}.` : null,
-    looked.length ? `Chosen by looking at the rows, as the report will say: what ${listed(looked)} may hold.` : null,
+    known.length ? `By releasing you say that this is publicly known${curator ? ", and was not chosen by looking at the rows (tick it under People where it was)" : ""}: what may be in ${listed(known)}.` : null,
+    looked.length ? `Chosen by looking at the rows, as the report will say: what may be in ${listed(looked)}.` : null,
   ];
 }
 
@@ -47,6 +47,7 @@ export async function look(asking, priced, wanted) {
 
 // A line of the look with this page's names of questions and fields.
 function lookWords(line, priced) {
-  const { title } = priced.estimates.find((each) => line.startsWith(`${each.title}: max_`)) ?? {};
+  const about = ({ title }) => line.startsWith(`${title}: `) && /^(max_|there are |[\d,]+ of [\d,]+ groups )/.test(line.slice(title.length + 2));
+  const { title } = priced.estimates.find(about) ?? {};
   return inLabels(title ? `“${pageName(priced, title)}”${line.slice(title.length)}` : line);
 }

@@ -1,12 +1,13 @@
 // The steps Questions and Price: what is asked, and its cost and expected error before anything runs.
 
-import { columns, declaredColumns, domains, unitChosen, unitColumn, groupable, problemOfTable, relatedKeys, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
+import { columns, declaredColumns, domains, isThere, unitChosen, unitColumn, groupable, problemOfTable, relatedKeys, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
 import { get, post } from "./api.js";
 import { $, allowed, clearErrors, h, showError } from "./dom.js";
 import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
 import { costLine, expectations, sentence, suggestions, tableEstimates } from "./estimates.js";
 import { term } from "./glossary.js";
 import { changed } from "./release.js";
+import { capital } from "./words.js";
 
 // By kind, as /api/kinds lists them. column: which columns it can be about; by: whether it can be
 // grouped; columns: whether it is about several; extra: a key of its own, its label, an example;
@@ -34,10 +35,6 @@ async function readKinds() {
 //  unfolded}
 let asked = [];
 const MOST_OPEN = 2; // questions that fit the screen unfolded
-
-export function reset() {
-  asked = [];
-}
 
 const choices = (kind) => {
   const about = KINDS[kind].column;
@@ -67,9 +64,20 @@ export function queries() {
 // What a question still needs, in words; nothing if it can be asked.
 function missing(query) {
   const shape = KINDS[query.kind] ?? {};
-  const used = [...(shape.column ? [query.column] : []), ...query.by];
-  const open = used.find((name) => name && unfinished(name));
+  const used = [...(shape.column ? [query.column] : []), ...query.by].filter(Boolean);
+  const strange = used.find((name) => !isThere(name));
+  if (strange) return `there is no ${strange} in this table`;
+  const open = used.find((name) => unfinished(name));
   if (open) return `say under People what ${open} may hold`;
+  if (shape.column && query.column && !choices(query.kind).includes(query.column)) {
+    return {
+      numbers: `say under People between which numbers ${query.column} is`,
+      cells: `declare ${query.column} under People, as a list of values or with bins`,
+      any: `${query.column} says whose row it is: choose another column`,
+    }[shape.column];
+  }
+  const apart = [...query.by].find((name) => !offered(query).includes(name));
+  if (apart) return `declare ${apart} under People, as a list of values or with bins, or leave it out`;
   if (shape.column && !query.column) {
     return {
       numbers: "declare a column of numbers under People, with both ends",
@@ -137,7 +145,8 @@ function text(query, index, key, label, placeholder = "") {
 function about(query, index) {
   const id = `query-${index}-column`;
   const names = choices(query.kind);
-  if (!names.includes(query.column)) query.column = names[0] ?? "";
+  query.column ||= names[0] ?? "";
+  if (query.column && !names.includes(query.column)) names.push(query.column); // what was chosen is never another one by itself
   return h(
     "div",
     {},
@@ -160,13 +169,16 @@ function about(query, index) {
   );
 }
 
+// What a question can be grouped by. A scenario may name what this page does not offer, such as
+// cumulative(canton).
+function offered({ kind, by }) {
+  const takesSums = KINDS[kind].more?.some((field) => field.takes === "ranges");
+  return [...groupable(), ...(takesSums ? [...summable(), ...[...by].filter(stillDeclared)] : [])];
+}
+
 function groups(query, index) {
-  const takesSums = KINDS[query.kind].more?.some((field) => field.takes === "ranges");
-  // A scenario may name what this page does not offer, such as cumulative(canton).
-  const named = [...query.by].filter((name) => takesSums && stillDeclared(name));
-  const names = [...new Set([...groupable(), ...(takesSums ? summable() : []), ...named])];
+  const names = [...new Set([...offered(query), ...query.by])];
   const [key, label] = KINDS[query.kind].columns ? ["columns", "Columns"] : ["by", "For each"];
-  query.by = new Set([...query.by].filter((name) => names.includes(name)));
   if (!names.length) {
     return KINDS[query.kind].columns ? h("p", { class: "note" }, "Declare values or bins of a column first.") : null;
   }
@@ -206,14 +218,14 @@ function card(query, index) {
   const fold = h(
     "details",
     { open: query.open },
-    h("summary", {}, h("strong", {}, titleOf(query)), h("span", { class: "soft", id: `short-${index}` }, inShort(query))),
+    h("summary", {}, h("strong", { id: `title-${index}` }, nameOf(query)), h("span", { class: "soft", id: `short-${index}` }, inShort(query))),
     h(
       "div",
       { class: "fields" },
       text(query, index, "name", "Call it", query.kind),
       shape.column ? about(query, index) : null,
       shape.by || shape.columns ? groups(query, index) : null,
-      shape.extra ? text(query, index, "extra", `${shape.extra[1][0].toUpperCase()}${shape.extra[1].slice(1)}`) : null,
+      shape.extra ? text(query, index, "extra", capital(shape.extra[1])) : null,
       fields.choices,
       shape.where === false ? null : text(query, index, "where", "Only rows where", "age >= 65 and ward = 'A'"),
       text(query, index, "weight", "Weight in the budget", "1"),
@@ -247,16 +259,23 @@ export function removeQuestion(index) {
   changed();
 }
 
-// What a question that is folded asks.
-function inShort(query) {
-  const shape = KINDS[query.kind] ?? {};
-  const by = [...query.by].join(", ");
-  const parts = [query.name.trim(), shape.column ? query.column : "", by && `by ${by}`, query.where.trim() && `where ${query.where.trim()}`];
-  return parts.filter(Boolean).join(" · ");
+// A question in a few words: the mean of wage by union.
+function inWords(query) {
+  const { label, column, needsBy, columns: several } = KINDS[query.kind] ?? { label: query.kind };
+  const names = [column === "cells" || column === "any" ? query.column : "", ...query.by].filter(Boolean);
+  const words = capital(label);
+  if (!names.length && !query.column) return words;
+  if (column === "cells") return words.replace("a column", names.join(" and "));
+  if (column === "any") return `${words}: ${query.column}`;
+  const about = column && query.column ? words.replace("a column", query.column) : words;
+  if (!names.length) return about;
+  return several || needsBy ? `${about}: ${names.join(", ")}` : `${about} by ${names.join(" and ")}`;
 }
 
-// What this page calls a question that has no name of its own: by its column.
-const nameOf = (query) => query.name.trim() || [titleOf(query).replace(/ (of|by) a column$/, ""), KINDS[query.kind]?.column ? query.column : "", [...query.by].join(", ")].filter(Boolean).join(" · ");
+const inShort = (query) => [query.name.trim() && inWords(query), query.where.trim() && `where ${query.where.trim()}`].filter(Boolean).join(" · ");
+
+// What this page calls a question.
+const nameOf = (query) => query.name.trim() || inWords(query);
 export const pageName = (batch, title) => {
   const query = asked[questionTitled(batch, title)];
   return query ? nameOf(query) : title;
@@ -264,11 +283,6 @@ export const pageName = (batch, title) => {
 
 // The question of this title in the newest estimate.
 export const questionTitled = (batch, title) => askable()[batch.estimates.findIndex((each) => each.title === title)];
-
-const titleOf = ({ kind }) => {
-  const { label } = KINDS[kind] ?? { label: kind };
-  return `${label[0].toUpperCase()}${label.slice(1)}`;
-};
 
 function price(query, index) {
   return h(
@@ -333,6 +347,7 @@ export function showEstimate(batch, apply = {}) {
     const open = shown.querySelector("details")?.open ?? false;
     const known = estimate && lack === null;
     shown.replaceChildren(...(known ? [...expectations(estimate), tableEstimates(estimate, open)].filter(Boolean) : []));
+    $(`title-${index}`).textContent = nameOf(query);
     $(`short-${index}`).textContent = inShort(query);
     line.classList.toggle("open", lack !== null);
     $(`cautions-${index}`).replaceChildren(

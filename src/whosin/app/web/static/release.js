@@ -12,16 +12,15 @@ import { linkNumbers, term } from "./glossary.js";
 import { allFinished, askable, countAsked, loadQueries, pageName, queries, questionState, questionTitled, removeQuestion, renderQueries, restoreQuestions, showEstimate } from "./questions.js";
 import { declaredWords, foundWords, look } from "./look.js";
 import { profileEditor } from "./profile.js";
-import { forget, restore, saveSoon, startState } from "./state.js";
+import { forget, pending, remember, restore, saveSoon, startState } from "./state.js";
 import { currentStep, go, refreshSteps, showStep, startSteps, visit, visitedSteps } from "./steps.js";
 import { capital, inPageWords } from "./words.js";
 
-const PENDING = "whosin-pending";
 const plan = latest();
 const estimate = latest();
 let planned = null;
 let priced = null; // the estimate of the questions as they are
-let released = null; // the title of what this form has released
+let released = null; // what this form has released: the body, and where the ledger keeps the answers
 let curator = false;
 let accuracySoon = () => {};
 let profile = null; // the editor of that target
@@ -140,7 +139,7 @@ function figures(view) {
   const count = view.count[$("noise").value];
   const list = [["epsilon", "ε in all", allowed(epsilon), [`between ${relation} `, term("relation", "neighbours")]]];
   if (count) {
-    list.push(["error", "error of a count", `± ${number(count.error, 3)}`, `95% within ± ${atMost(count.within, 3)}`]);
+    list.push(["error", "error of a count", `±\u00a0${number(count.error, 3)}`, `95% within ±\u00a0${atMost(count.within, 3)}`]);
   }
   list.push(["gamma", "beliefs grow by", `× ${atMost(gamma)}`, delta ? `may fail: ${delta}` : "at most, always"]);
   if (plain === null) list.push(["plain", "with plain DP", "impossible", "no ε holds this against every belief"]);
@@ -223,8 +222,8 @@ async function cost() {
   try {
     priced = await estimate("/api/estimate", scenario());
     showEstimate(priced, apply);
-    if (priced.refusal && !priced.stored && !priced.lookalikes.length) {
-      showError({ field: "budget", message: `${refusalWords()} Release says what can be done.` }, "budget");
+    if (priced.refusal && !priced.stored && !undecided()) {
+      showError({ field: "budget", message: `${refusalWords()}${priced.lacks_budget ? " Release says what can be done." : ""}` }, "budget");
     }
   } catch (error) {
     if (error.name === "AbortError") return;
@@ -256,7 +255,7 @@ const apply = Object.fromEntries(Object.entries(CHANGES).map(([change, make]) =>
 
 // The step Release: whose people they are, whether it was asked before, and whether it can go.
 
-const undecided = () => priced !== null && priced.lookalikes.length > 0 && !chosenOr("whose");
+const undecided = () => priced !== null && (priced.amends ? chosenOr("whose") !== "continues" : priced.lookalikes.length > 0 && !chosenOr("whose"));
 const chosenOr = (name) => document.querySelector(`input[name="${name}"]:checked`)?.value ?? null;
 
 // What the curator says of people whom the ledger may know.
@@ -268,11 +267,12 @@ function whose() {
 }
 
 function showRelease() {
-  const others = priced?.lookalikes ?? [];
+  const others = priced?.amends ? [priced.dataset] : (priced?.lookalikes ?? []);
   // Once it is said that this continues a dataset, that one is known, and nothing is alike any more.
   if (others.length) {
     $("whose").hidden = false;
-    $("whose-note").textContent = `The ledger knows ${others.join(" and ")}, with the same privacy unit and columns.`;
+    $("new-people").hidden = priced.amends;
+    $("whose-note").textContent = priced.amends ? `${capital(priced.refusal.split("; ")[0])}.` : `The ledger knows ${others.join(" and ")}, with the same privacy unit and columns.`;
     const before = $("continues").value;
     $("continues").replaceChildren(...others.map((name) => h("option", { value: name }, name)));
     if (others.includes(before)) $("continues").value = before;
@@ -370,7 +370,7 @@ function status() {
     questions: { done: allFinished(), words: open ? `${open} not finished` : countAsked() ? questions : "ask something" },
     price: { done: priced !== null && allFinished(), words: priced ? `${priced.total}` : "" },
     release: { done: Boolean(priced?.stored) && allFinished(), words: priced?.stored && allFinished() ? "paid for" : $("go").disabled ? "not ready yet" : "ready" },
-    report: { done: released !== null, words: released ?? "" },
+    report: { done: released !== null, words: released?.title ?? "" },
   };
 }
 
@@ -410,19 +410,6 @@ function changedPlan() {
 
 const freshId = () =>
   [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-
-function remember(body) {
-  if (body) localStorage.setItem(PENDING, JSON.stringify(body));
-  else localStorage.removeItem(PENDING);
-}
-
-function pending() {
-  try {
-    return JSON.parse(localStorage.getItem(PENDING));
-  } catch {
-    return null;
-  }
-}
 
 // The curator's look, the question, the release: nothing is paid before the answer is yes.
 async function releaseNow() {
@@ -465,8 +452,7 @@ async function release(body) {
   try {
     const made = await post("/api/release", body);
     remember(null);
-    answers(made, { ...body, request: made.request });
-    released = made.title;
+    showAnswers(made, { ...body, request: made.request });
     $("again").checked = false;
     $("progress").textContent = "";
     go("report");
@@ -478,6 +464,22 @@ async function release(body) {
     $("pending").hidden = certain;
     showError(inPageWords(error, askable()), "release");
     $("go").disabled = !certain;
+  }
+}
+
+function showAnswers(made, body) {
+  answers(made, body);
+  released = { title: made.title, dataset: made.budget_state.dataset, body };
+  saveSoon();
+}
+
+// After a reload the answers come from the ledger, which spends nothing.
+async function reopen({ title, dataset, body }) {
+  try {
+    const made = await get(`/api/ledger/answers?dataset=${encodeURIComponent(dataset)}&request=${encodeURIComponent(body.request)}`);
+    showAnswers({ ...made, title, request: body.request }, body);
+  } catch (error) {
+    if (lost(error)) released = { title, dataset, body }; // asked again when the server is back
   }
 }
 
@@ -545,7 +547,7 @@ async function load(view) {
     loadDomains(loaded.domains ?? {});
     loadQueries(loaded.queries);
     visit(["data", "people", "promise", "questions"]); // whoever wrote it has seen them
-  }
+  } else loadQueries([]);
   $("scenario-notes").textContent = ["Loaded.", ...view.notes].join(" ");
   saveSoon();
   await needs();
@@ -584,7 +586,7 @@ function offerTargets(kinds) {
   }
 }
 
-const formState = () => ({ ...tableState(), asked: questionState(), step: currentStep(), visited: visitedSteps() });
+const formState = () => ({ ...tableState(), asked: questionState(), step: currentStep(), visited: visitedSteps(), released });
 
 async function startOver() {
   const sure = await ask("Start over?", ["Everything on this form is forgotten. What was released stays in the ledger."], "Start over");
@@ -659,19 +661,22 @@ export async function start(hello) {
   onFile("scenario-file", (file) =>
     loading(async () => post("/api/scenario/read", { text: await file.text() })));
   window.addEventListener("whosin-back", async () => {
+    if (released && $("results").hidden) await reopen(released);
     await needs();
     await priceNow();
   });
-  $("pending").hidden = pending() === null;
   renderQueries();
   startState(hello.folder, hello.user, formState);
+  $("pending").hidden = pending() === null;
   const kept = restore();
   if (kept) {
     profile?.read();
     visit(kept.visited ?? []);
     if (kept.step) showStep(kept.step);
-    if (await restoreTable(kept)) restoreQuestions(kept.asked ?? []);
+    await restoreTable(kept);
+    restoreQuestions(kept.asked ?? []);
     accuracySoon();
+    if (kept.released) await reopen(kept.released);
   }
   await needs();
   await priceNow();

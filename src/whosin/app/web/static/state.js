@@ -3,6 +3,7 @@
 // part of the form, as they are of a scenario file.
 
 const VERSION = 1;
+let home = "";
 let key = null;
 let take = null;
 let timer = 0;
@@ -16,7 +17,8 @@ const fields = () =>
 const radios = () => [...document.querySelectorAll('#step-promise input[type="radio"]')];
 
 export function startState(folder, user, collect) {
-  key = `whosin-form:${folder}:${user ?? ""}`;
+  home = `${folder}:${user ?? ""}`;
+  key = `whosin-form:${home}`;
   take = collect;
   window.addEventListener("pagehide", save);
 }
@@ -41,6 +43,20 @@ export function forget() {
   clearTimeout(timer);
   localStorage.removeItem(key);
   key = null; // what is still on the page is not saved again
+}
+
+// A release that is under way, until it is known how it ended.
+export function remember(body) {
+  if (body) localStorage.setItem(`whosin-pending:${home}`, JSON.stringify(body));
+  else localStorage.removeItem(`whosin-pending:${home}`);
+}
+
+export function pending() {
+  try {
+    return JSON.parse(localStorage.getItem(`whosin-pending:${home}`));
+  } catch {
+    return null;
+  }
 }
 
 // What was kept, with the plain fields filled in; null if there is nothing.

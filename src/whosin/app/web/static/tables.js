@@ -56,7 +56,7 @@ function list(table, read) {
       h("tbody", {}, Array.from({ length: count }, (_, cell) =>
         h("tr", {}, read.labels(cell).map((label) => h("td", {}, String(label))),
           h("td", { class: "r" }, marked(read, cell)),
-          read.whole ? null : h("td", {}, `± ${read.margin(cell)}`)))),
+          read.whole ? null : h("td", {}, `±\u00a0${read.margin(cell)}`)))),
     ),
     table.cells > count ? h("p", { class: "note" }, `… ${table.cells - count} more in the file`) : null,
   ];
@@ -93,7 +93,7 @@ function body(answer, table, chosen) {
   const read = reader(answer, table, chosen);
   const two = table.keys.length === 2 && table.labels;
   const [one, all] = table.margins;
-  const said = chosen.margin === "all" ? `± ${all} for all ${table.cells} cells at once` : `± ${one} for each cell`;
+  const said = chosen.margin === "all" ? `±\u00a0${all} for all ${table.cells} cells at once` : `±\u00a0${one} for each cell`;
   const margin = read.whole ? "Whole numbers from 0 up: biased, and without margins of error." : [term("margin", "95% margin of error"), `: ${said}.`];
   return [
     h("p", { class: "note" }, margin),

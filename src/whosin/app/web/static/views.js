@@ -221,16 +221,18 @@ async function history(name, where) {
 // What was paid for, request by request; each can be opened again, which spends nothing.
 async function requests(name) {
   const { requests: paid } = await get(`/api/ledger/requests?dataset=${encodeURIComponent(name)}`);
-  const heads = ["when", "who", "questions", "cost", ""];
+  const heads = ["questions", "when", "who", "cost"];
   const line = ({ request, when, who, questions, cost, answered, study, opens }) => {
     const words = questions.join(", ");
-    const open = h("button", { type: "button", class: "quiet", "aria-label": `Open ${words} of ${when}`, onclick: () => opened(name, request, words, study) }, "Open");
-    return h("tr", {}, [when, who, words, cost].map((cell) => h("td", {}, cell)), h("td", { class: "r" }, !answered ? "not answered yet" : opens ? open : "published"));
+    const open = answered && opens
+      ? h("button", { type: "button", class: "quiet", "aria-label": `Open ${words} of ${when}`, onclick: () => opened(name, request, words, study) }, words)
+      : `${words} (${answered ? "published" : "not answered yet"})`;
+    return h("tr", {}, [open, when, who, cost].map((cell) => h("td", {}, cell)));
   };
   return paid.length
     ? h("div", { class: "wide tall", tabindex: "0", role: "region", "aria-label": `paid requests of ${name}` },
       h("table", {},
-        h("thead", {}, h("tr", {}, heads.map((head) => (head ? h("th", { scope: "col" }, head === "cost" ? term("cost", head) : head) : h("td", {}))))),
+        h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head === "cost" ? term("cost", head) : head)))),
         h("tbody", {}, paid.map(line))))
     : h("p", { class: "note" }, "Nothing has been paid for yet.");
 }
@@ -264,16 +266,15 @@ function apart({ registration }) {
     : null;
 }
 
-// What a curator does for next month's file; where the guide cannot.
+// What a curator does for next month’s file; elsewhere than here with the command.
 function goingOn(command) {
   if (!command) return null;
   return h(
     "details",
     {},
     h("summary", {}, "Go on with another file, other domains or bounds"),
-    h("p", {}, "The budget stays: next month’s file is paid from what this month’s left. A file with the same columns can be chosen under Release, which then asks whose people they are. For other domains or bounds, save the scenario into the served folder and run there:"),
+    h("p", {}, "The budget stays: next month’s file is paid from what this month’s left. Choose the file, the domains and the bounds in the guide, and say under Release that these are the people of this dataset. Whose rows they are can never change. With a scenario in the served folder a command does the same:"),
     h("pre", {}, h("code", {}, command)),
-    h("p", { class: "note" }, "Until then questions about the new file are refused. Whose rows they are can never change."),
   );
 }
 
