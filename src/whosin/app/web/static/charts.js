@@ -102,10 +102,10 @@ function widthOf(text) {
   return pen.measureText(text).width;
 }
 
-// A label in lines of at most this width, broken at spaces where there are some.
+// A label in lines of at most this width, broken at spaces and underscores where there are some.
 function inLines(label, width) {
   const lines = [""];
-  for (const word of label.split(/(?<= )/)) {
+  for (const word of label.split(/(?<=[ _])/)) {
     if (widthOf((lines.at(-1) + word).trimEnd()) <= width) lines[lines.length - 1] += word;
     else {
       if (lines.at(-1)) lines.push("");
