@@ -821,7 +821,8 @@ def test_a_column_called_row_is_a_column(hospital, opened, serving, tmp_path):
     for label, spelled in (("row", "column:row"), ("each row is one person", "each row")):
         choose(page, "hospital.parquet")
         choose(page, "odd.csv", label)
-        ask(page)
+        if not page.locator("#title-0").count():  # else it was taken over
+            ask(page)
         expect(page.locator("#total")).to_contain_text("In all ε")
         assert kept(page, tmp_path)["table"]["privacy_unit"] == spelled
         load_file(page, tmp_path / "scenario.toml")

@@ -88,9 +88,9 @@ class EstimateView(BaseModel):
     before: without an id of its own a release shows its answers, and spends nothing. `lookalikes`
     are datasets with the same privacy unit and columns, where a curator has to say whose people
     these are; `amends` is whether `continues` with this very dataset would record a change of its
-    columns, domains or bounds, which is refused otherwise. `together` says what this release and theirs then allow of someone who is in all.
-    `suggestions` were tried; `meaningless` are queries whose interval will be the whole declared
-    range.
+    columns, domains or bounds, which is refused otherwise. `together` says what this release and
+    theirs then allow of someone who is in all. `suggestions` were tried; `meaningless` are queries
+    whose interval will be the whole declared range.
     """
 
     dataset: str
