@@ -222,7 +222,7 @@ class RankQuery(NumberQuery):
         expression = self.plan_scan(table, type(self)._expression, cells)
         noise = self.plan_noise(table, share)
         within = noise.margin(points.count) / self.below.denominator
-        rows = f"{float(format_figures(within, 3, 'up')):,.12g}"
+        rows = format_figures(within, 3, "up")
         words = f"selection among {points.count} points"
         if cells.columns:
             words += f", in each of {cells.count} cells"
