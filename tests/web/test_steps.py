@@ -214,7 +214,7 @@ def test_other_columns_are_recorded_where_somebody_says_so(
     expect(page.locator("#go")).to_be_disabled()
     page.locator('[name="whose"][value="continues"]').check()
     expect(page.locator("#go-hint")).to_be_empty()
-    release(page, look=True)
+    release(page)
     expect(page.locator("#answers .answer")).to_have_count(2)
     with Ledger(hospital.ledger) as ledger:
         assert ledger.datasets() == ["hospital"]

@@ -33,7 +33,7 @@ export async function look(asking, priced, wanted) {
       $("look-found").replaceChildren(h("div", { class: "pending" },
         h("p", { class: "fails" }, "Stopped before anything was spent."),
         h("ul", {}, lines.map((line) => h("li", {}, line))),
-        h("p", { class: "note" }, found.warning, " Correct what the columns may hold under ", h("a", { href: "#release/people" }, "People"), " or “Only rows where” under ", h("a", { href: "#release/questions" }, "Questions"), ", or skip the look if they are as they should be.")));
+        h("p", { class: "note" }, found.warning, " Correct what the columns may hold, or how much of a person counts, under ", h("a", { href: "#release/people" }, "People"), " or “Only rows where” under ", h("a", { href: "#release/questions" }, "Questions"), ", or skip the look if they are as they should be.")));
       $("look-found").scrollIntoView({ block: "nearest" });
     }
     return { go: !found.stops, spends: found.spends, found: lines };
