@@ -473,7 +473,7 @@ def test_a_session_looks_at_the_rows_before_it_pays(tmp_path):
         return Session(table, PLAN, ledger, share="1/8", **choices)
 
     wrong = session("male", "Female")
-    with pytest.raises(BudgetRefused, match=r"column sex\n(.|\n)*'Male' \(151\)") as caught:
+    with pytest.raises(BudgetRefused, match=r"column sex;(.|\n)*'Male' \(151\)") as caught:
         wrong.ask(Count(by=["sex"]))
     assert "preflight=False" in str(caught.value) and wrong.budget_state.debits == 0
     for stopped in (Count(where="age > 1000"), wi.queries.Mean(column="age", where="age < 3")):

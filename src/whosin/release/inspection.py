@@ -258,13 +258,15 @@ class Preflight:
             details: say all that was found.
         """
         causes = " and ".join(self.causes)
-        found = "".join(f"\n  {line}" for line in self.lines) if details else ""
-        return BudgetRefused(
-            f"the release was stopped before anything was spent, because of {causes}{found}",
+        error = BudgetRefused(
+            f"the release was stopped before anything was spent, because of {causes}",
             field="domains",
-            hint="correct what is misspelt or too narrow; what is as it should be, such as a "
-            f"declared value that is only absent this time, stays: {skip}",
+            hint="correct what is misspelt, too narrow or too fine; what is as it should be, such "
+            f"as a declared value that is only absent this time, stays: {skip}",
         )
+        if details:
+            error.args = ("\n  ".join([str(error), *self.lines]),)
+        return error
 
 
 def contribution_policies(table: Table, queries: Sequence[Any]) -> list[ContributionPolicy]:
