@@ -11,6 +11,7 @@ from __future__ import annotations
 import doctest
 import importlib
 import inspect
+import json
 import os
 import re
 import shlex
@@ -27,6 +28,7 @@ from whosin.audit import sampling
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+NOTEBOOKS = sorted((ROOT / "docs" / "notebooks").glob("*.ipynb"))
 BLOCK = re.compile(r"^```(pycon|python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MAX_WORDS = 44_900
 """Of all pages below docs/: whoever adds a passage shortens another."""
@@ -90,6 +92,20 @@ def test_page(page, tmp_path, monkeypatch, capsys) -> None:
             runner.run(test, out=problems.append, clear_globs=False)
             scope.update(test.globs)
             assert not problems, "".join(problems)
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_notebook(path, tmp_path, monkeypatch) -> None:
+    """Its cells run one after the other and check what they say; it is small, without outputs."""
+    monkeypatch.chdir(tmp_path)
+    notebook, scope = json.loads(path.read_text(encoding="utf-8")), {}
+    assert path.stat().st_size < 16_000 and notebook["nbformat"] == 4
+    codes = [each for each in notebook["cells"] if each["cell_type"] == "code"]
+    assert len(codes) > 3 and not any(each["outputs"] for each in codes)
+    for each in codes:
+        text = "".join(each["source"])
+        exec(compile(text, f"{path.name}: {each['id']}", "exec"), scope)
+    assert sum("assert " in "".join(each["source"]) for each in codes) >= len(codes) - 1
 
 
 def test_the_pages_do_not_grow():
