@@ -15,10 +15,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from _pytest.pathlib import import_path
 from hypothesis import settings
 
 import chance
 from command import Result
+from kept_worker_pool import KeptWorkerPool
+from whosin import isolation
 from whosin.app.cli.main import exit_code, main, run_command
 from whosin.errors import WhosinError
 
@@ -109,12 +112,27 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("fresh" if soak or chance.FRESH else "same")
 
 
+def _import_in_turn(number: int, processes: int) -> None:
+    """In a fresh clone every process would compile every file, which takes as long as all imports:
+    each begins elsewhere in the list, and finds the rest compiled."""
+    files = sorted(ROOT.glob("tests/*/test_*.py"))
+    first = len(files) * number // processes
+    for file in files[first:] + files[:first]:
+        try:
+            import_path(file, mode="importlib", root=ROOT, consider_namespace_packages=False)
+        except BaseException:  # collecting it tries once more, and says what is wrong
+            sys.modules.pop(".".join(file.relative_to(ROOT).with_suffix("").parts), None)
+
+
 @pytest.hookimpl(wrapper=True)
-def pytest_collection() -> Iterator[None]:
+def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """What is collected stays to the end: looking for garbage in it would take a third as long
     again in every process, and later ones would look at it once more."""
     gc.disable()
+    worker = getattr(session.config, "workerinput", None)
     try:
+        if worker is not None and session.config.args == ["tests"]:
+            _import_in_turn(int(worker["workerid"][2:]), worker["workercount"])
         return (yield)
     finally:
         gc.freeze()
@@ -179,6 +197,25 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
         return (yield)
     finally:
         chance.fresh()
+
+
+RUN_ISOLATED = isolation.run_isolated
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _one_reader() -> Iterator[None]:
+    """One process reads the foreign files of all tests: a new one takes a quarter of a second."""
+    kept = KeptWorkerPool()
+    isolation.run_isolated = kept.run
+    yield
+    isolation.run_isolated = RUN_ISOLATED
+    kept.close()
+
+
+@pytest.fixture
+def own_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests of crashes, races and limits: each task in a process of its own, as for people."""
+    monkeypatch.setattr(isolation, "run_isolated", RUN_ISOLATED)
 
 
 @pytest.fixture(scope="session")

@@ -1,8 +1,8 @@
 """A worker pool whose process works on many tasks, for tests that send many of them.
 
-As `whosin.isolation.WorkerPool`, except that a task does not begin in a process of its own: to fork
-and to warm up takes longer than most tasks. Deadlines and limits of memory hold as there, and a
-process that crashes or is stopped is followed by another, from the pool that all servers share.
+As `whosin.isolation.WorkerPool` and `run_isolated`, except that a task does not begin in a process
+of its own: to start one and to warm up takes longer than most tasks. Deadlines and limits of memory
+hold as there, and a process that crashes or is stopped is followed by another.
 """
 
 from __future__ import annotations
@@ -22,9 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from whosin import isolation
-from whosin.app.web.tasks import SHARED_POOL
 from whosin.errors import Crashed
-from whosin.isolation import PID_STRUCT, TaskLimits, WorkerPool, work_folder
+from whosin.isolation import PID_STRUCT, TaskLimits, work_folder
 
 MOST_TASKS = 500
 """Of one process."""
@@ -55,10 +54,26 @@ def _frame(connection: socket.socket) -> bytes:
     return bytes(received[isolation.LENGTH_STRUCT.size :])
 
 
-class KeptWorkerPool:
-    """Runs one task at a time; safe to use from several threads."""
+def serve_isolated(address: str) -> None:
+    """Work on tasks in an interpreter as `run_isolated` starts it, watched by nobody but us."""
+    ours, theirs = socket.socketpair()
+    with ours:
+        with theirs:
+            process = isolation.start_interpreter("run_once", theirs)
+        call = isolation.pack_call(serve, (address,), tempfile.gettempdir(), UNLIMITED.memory)
+        ours.sendall(isolation.LENGTH_STRUCT.pack(len(call)) + call)
+        process.wait()
 
-    def __init__(self) -> None:
+
+class KeptWorkerPool:
+    """Runs one task at a time; safe to use from several threads.
+
+    Args:
+        start: has a process serve an address, and waits for its end.
+    """
+
+    def __init__(self, start: Callable[[str], object] = serve_isolated) -> None:
+        self._begin = start
         self._lock = threading.Lock()
         self._connection: socket.socket | None = None
         self._pid = self._tasks = 0
@@ -66,7 +81,7 @@ class KeptWorkerPool:
         """Most bytes that a process held, most seconds that a task computed, tasks stopped."""
 
     def start(self) -> None:
-        SHARED_POOL.start()
+        """Nothing: the process begins with the first task."""
 
     def close(self) -> None:
         with self._lock:
@@ -95,7 +110,7 @@ class KeptWorkerPool:
 
     def _serve(self, address: str) -> None:
         with suppress(Crashed):  # whoever waited for its answer was told
-            WorkerPool.run(SHARED_POOL, serve, address, limits=UNLIMITED)
+            self._begin(address)
 
     def _end(self) -> None:
         if self._connection is not None:

@@ -24,6 +24,7 @@ from whosin.gwas.study import count_vcf
 from whosin.isolation import TaskLimits, WorkerPool
 from whosin.release import DuckDB
 
+pytestmark = pytest.mark.usefixtures("own_processes")
 LIMITS = TaskLimits(60, 1 << 30)
 PEOPLE = 24
 DAMAGED_VCF = 10_000

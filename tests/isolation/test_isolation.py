@@ -27,6 +27,7 @@ from whosin.isolation import TaskLimits, WorkerPool
 from whosin.plain_files import SPILL_PREFIX, TASK_PREFIX, PrivateFolder, remove_abandoned
 from whosin.release.engines.duckdb import SpillFolder
 
+pytestmark = pytest.mark.usefixtures("own_processes")
 LIMITS = TaskLimits(300, 1 << 30, "ask for less")
 SHORT = TaskLimits(0.3, 1 << 30, "ask for less")
 SMALL = TaskLimits(300, 64 << 20, "ask for less")

@@ -12,12 +12,13 @@ import httpx
 import pytest
 from playwright.sync_api import Browser, Page
 
-from kept_worker_pool import KeptWorkerPool
+from kept_worker_pool import UNLIMITED, KeptWorkerPool, serve
 from web_page import SIZES
 from web_server import program, served
 from whosin.app.web.access import Settings
 from whosin.app.web.server import running
 from whosin.app.web.tasks import SHARED_POOL
+from whosin.isolation import WorkerPool
 
 Theme = Literal["light", "dark"]
 
@@ -42,7 +43,9 @@ def still(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="session")
 def kept() -> Iterator[KeptWorkerPool]:
-    found = KeptWorkerPool()
+    found = KeptWorkerPool(
+        lambda address: WorkerPool.run(SHARED_POOL, serve, address, limits=UNLIMITED)
+    )
     yield found
     found.close()
 

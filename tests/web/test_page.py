@@ -436,7 +436,7 @@ def test_every_view(hospital, opened, serving, album, size, theme):
     shoot(page, album, f"api-{size}-{theme}")
 
 
-@looks()
+@looks(first=1, count=1)
 def test_a_study_from_its_sizes_to_a_plot(hospital, opened, serving, album, tmp_path, size, theme):
     """Forecast, advice, and for its curator the release: nothing is spent before the answer is yes,
     and the table is the one that is saved."""
