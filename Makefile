@@ -4,9 +4,9 @@ PYTHON ?= $(shell for python in python3 python3.13 python3.12 python3.11; do \
 BIN := .venv/bin
 SHOWN := .venv/.package
 STAMP := .venv/.installed
-# Of tests: one more than a small machine has cores, since some wait for servers; each takes twenty
+# Of tests: one more than a small machine has cores, since some wait for servers; each takes ten
 # seconds of its own to collect and to import the engines.
-PROCESSES ?= 4
+PROCESSES ?= 3
 # Hundreds of tests start the command: each would compile it anew.
 unexport PYTHONDONTWRITEBYTECODE
 # mkdocs-material announces its successor on each run.
