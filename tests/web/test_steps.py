@@ -4,6 +4,7 @@ whose budget it is, stored answers; and what axe says of every view.
 
 from __future__ import annotations
 
+import json
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
