@@ -141,7 +141,7 @@ class LaplaceNoise(IntegerNoise):
         return np.asarray(a ** np.abs(np.arange(-reach, reach + 1)) * (1 - a) / (1 + a))
 
     def _tail(self, distance: int) -> float:
-        """2a^(distance+1)/(1 + a)."""
+        """Pr[|X| > distance] = 2a^(distance+1)/(1 + a), where a = e^(−1/spread)."""
         rate = 1 / self.spread
         return 2 * math.exp(-rate * (distance + 1)) / (1 + math.exp(-rate))
 

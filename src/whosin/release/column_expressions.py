@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from whosin.errors import InvalidInput, LazyModule, UnknownName, at, invalid_value, spell
-from whosin.exact import Array, rational
+from whosin.exact import Array, Number, rational
 from whosin.release.domains import (
     CALENDAR_PARTS,
     CLAMP,
@@ -299,9 +299,10 @@ def cell_key(rows: Any, column: str, domain: Cellular) -> Any:
     root = domain.domain if isinstance(domain, Derived) else domain
     if isinstance(root, Dates):
         return root.code(value)
-    return (
-        _decade_number(value, domain) if isinstance(domain, Derived) else _bin_number(value, root)
-    )
+    if isinstance(domain, Derived):
+        return _interval_number(value, domain, [*map(float, domain.cells)], root.bounds)
+    edges = [float(rational(edge)) for edge in root.edges]
+    return _interval_number(value, root, edges[:-1], (edges[0], edges[-1]))
 
 
 def join_cell_numbers(rows: Any, name: str, domain: Cellular) -> Any:
@@ -400,26 +401,15 @@ def _memory_table(pairs: list[tuple[Any, Any]], kind: str) -> Any:
     return InMemoryTable(gen_name("whosin"), ibis.schema(kinds), data).to_expr()
 
 
-def _bin_number(value: Any, domain: Range) -> Any:
-    """Which of the bins of a range a number is in."""
-    edges = [float(rational(edge)) for edge in domain.edges]
-    return _interval_number(value, domain, edges[:-1], (edges[0], edges[-1]))
-
-
-def _decade_number(value: Any, derived: Derived) -> Any:
-    """Which of the decades a number is in. Numbers are compared, since a division would round."""
-    assert isinstance(derived.domain, Range)
-    low, high = map(float, derived.domain.bounds)
-    return _interval_number(value, derived, [*map(float, derived.cells)], (low, high))
-
-
 def _interval_number(
-    value: Any, domain: CellDomain, starts: list[float], ends: tuple[float, float]
+    value: Any, domain: CellDomain, starts: list[float], ends: tuple[Number, Number]
 ) -> Any:
-    """Which of the intervals, each from its start to the next, a number between the ends is in."""
+    """Which of the intervals, each from its start to the next, a number between the ends is in: a
+    bin or a decade. Numbers are compared, since a division would round."""
+    low, high = map(float, ends)
     last, beyond, reading = len(starts) - 1, domain.beyond, number_value(value)
     below, above = (0, last) if domain.outside == CLAMP else (beyond, beyond)
-    outside = [(reading.isnull(), beyond), (reading < ends[0], below), (reading > ends[1], above)]
+    outside = [(reading.isnull(), beyond), (reading < low, below), (reading > high, above)]
     branches = [(reading < start, at) for at, start in enumerate(starts[1:])]
     return ibis.cases(*outside, *branches, else_=last).cast("int64")
 

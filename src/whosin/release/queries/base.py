@@ -218,17 +218,15 @@ class Query(ABC):
         self, table: Table, estimate: CostEstimate, is_bad: Callable[[ExpectedError], bool]
     ) -> int | None:
         error = self._errors_by_size(table, estimate.parts or estimate.details)
-
-        def is_small(rows: int) -> bool:
-            found = error(rows)
-            return found is None or is_bad(found)
-
         low, high = 0, MAX_READABLE_ROWS
-        if is_small(high):
-            return None
+        rows = high
         while high - low > max(1, high // 100):
-            middle = max(low + 1, round(math.sqrt(max(low, 1) * high)))
-            low, high = (middle, high) if is_small(middle) else (low, middle)
+            found = error(rows)
+            small = found is None or is_bad(found)
+            if small and rows == MAX_READABLE_ROWS:
+                return None
+            low, high = (rows, high) if small else (low, rows)
+            rows = max(low + 1, round(math.sqrt(max(low, 1) * high)))
         return high
 
     def fixed_size(self, table: Table, estimate: CostEstimate) -> tuple[float | None, str]:
