@@ -55,7 +55,10 @@ def _lines(kind: str, peer: str, url: object, floor: Callable[[int], None]) -> I
     yield Row(f"one debit and its stored answer, {kind}", answer, GOAL, met, peer, 2 * least)
     shared = _together(url)
     work = f"the same, {PROCESSES} processes on one dataset, {kind}"
-    yield Row(work, shared, GOAL, shared < 1 / 100, f"{peer}, one process", 2 * least)
+    raw = 2 * seconds["floor"]  # two commits, measured before and by one process alone
+    yield Row(work, shared, "half of raw commits", shared <= 2 * raw, f"{peer}, one process", raw)
+    many = _many(url)
+    yield Row(f"1,000 debits at once, {kind}", many, "1 s", many < 1, f"{peer}, one", least)
 
 
 def _ledger(url: object, floor: Callable[[int], None]) -> dict[str, float]:
@@ -93,6 +96,15 @@ def _together(url: object) -> float:
         process.join()
         assert process.exitcode == 0
     return (time.perf_counter() - start) / (PROCESSES * EACH)
+
+
+def _many(url: object) -> float:
+    """Seconds for a batch of a thousand."""
+    with wi.Ledger(url, who="bench") as ledger:
+        ledger.register("many", wi.calibrate(wi.Epsilon(100)))
+        start = time.perf_counter()
+        ledger.debits("many", {f"{number}": PRICE for number in range(1000)})
+        return time.perf_counter() - start
 
 
 def _ask(url: object, worker: int, ready: Any) -> None:

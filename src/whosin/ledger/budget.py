@@ -52,6 +52,11 @@ class Cost:
     delta: int = 0
 
     def __post_init__(self) -> None:
+        most = encoding.INFINITE_UNITS
+        if type(self.epsilon) is type(self.rho) is type(self.delta) is int and (
+            0 <= self.epsilon <= most and 0 <= self.rho <= most and 0 <= self.delta <= most
+        ):
+            return
         for name, value in vars(self).items():
             if type(value) is not int or not 0 <= value <= encoding.INFINITE_UNITS:
                 raise invalid_value(
@@ -84,7 +89,12 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         if not isinstance(other, Cost):
             raise invalid_value("cost", "a Cost", repr(other))
-        return Cost(*map(encoding.add_units, vars(self).values(), vars(other).values()))
+        most = encoding.INFINITE_UNITS
+        return Cost(
+            min(self.epsilon + other.epsilon, most),
+            min(self.rho + other.rho, most),
+            min(self.delta + other.delta, most),
+        )
 
 
 JOINT_FAMILIES = ("one-of", "fixed-probability", "uninformed")

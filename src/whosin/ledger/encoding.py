@@ -36,11 +36,6 @@ def budget_units(value: object, field: str, units: int = EPSILON_UNITS) -> int:
     return _scale_value(value, field, units) // 1
 
 
-def add_units(*costs: int) -> int:
-    """The exact sum of costs in units."""
-    return min(sum(costs), INFINITE_UNITS)
-
-
 def rho_from_epsilon(epsilon: int) -> int:
     """ρ of an ε-DP answer: ε²/2, in units, rounded up (Bun and Steinke 2016, Proposition 1.4)."""
     if epsilon >= INFINITE_UNITS:
@@ -69,12 +64,15 @@ def _scale_value(value: object, field: str, units: int) -> Fraction:
 FIRST_HEAD = "0" * 64
 
 
+_JSON_ENCODER = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
+)
+
+
 def canonical_json(data: object, field: str = "entry") -> str:
     """JSON in one spelling, so that equal data have equal digests."""
     try:
-        return json.dumps(
-            data, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False
-        )
+        return _JSON_ENCODER.encode(data)
     except (TypeError, ValueError, RecursionError):
         message = f"{field} holds something that JSON cannot store"
         hint = "use text, finite numbers, booleans, lists and mappings"

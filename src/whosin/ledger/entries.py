@@ -239,7 +239,7 @@ def read_entry(row: Any) -> Entry:
 
 def entry_values(entry: Entry) -> dict[str, object]:
     """An entry as a row."""
-    return {**entry.linked(), "body": encoding.canonical_json(entry.body), "head": entry.head}
+    return {**vars(entry), "body": encoding.canonical_json(entry.body)}
 
 
 def read_history(connection: Any, dataset: str) -> list[Entry]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import errno
 import math
 import os
+import random
 import sqlite3
 import threading
 import time
@@ -46,7 +47,10 @@ from whosin.ledger.entries import (
 from whosin.ledger.ledger_file import Heads, LedgerFile
 from whosin.ledger.transaction import FUNCTION_ARGUMENTS, Transaction
 
-CHECKPOINT_ATTEMPTS = 5
+CHECKPOINT_ATTEMPTS = 12
+TURN_SECONDS, MAX_TURN_STEPS = 0.0003, 8
+"""How long a writer waits at first before it asks for its turn again, and how many times that at
+most. SQLite's own waiting grows to a tenth of a second, in which many turns pass."""
 
 
 def connect_file(path: str, wait: float) -> sqlite3.Connection:
@@ -74,7 +78,26 @@ def checkpoint_log(connection: Any) -> None:
             busy, logged, moved = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
             if not busy and logged == moved:
                 return
-        time.sleep(0.001 * attempt)
+        time.sleep(TURN_SECONDS * min(attempt, MAX_TURN_STEPS))
+
+
+def begin_writing(connection: Any, wait: float) -> None:
+    """Take the turn of a writer of a file, in no more than so many seconds."""
+    end, steps = time.monotonic() + wait, 1
+    connection.execute("PRAGMA busy_timeout=0")
+    try:
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+                return
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+            # At random, so that nobody waits long for being out of step with the others.
+            time.sleep(TURN_SECONDS * random.uniform(0.5, steps))
+            steps = min(steps + 1, MAX_TURN_STEPS)
+    finally:
+        connection.execute(f"PRAGMA busy_timeout={math.ceil(wait * 1000)}")
 
 
 def _write_ahead(connection: sqlite3.Connection, wait: float) -> None:
@@ -341,10 +364,16 @@ class Store:
     def writing(self) -> Iterator[Any]:
         """Open one durable transaction for writing."""
         self._check_writable()
+
         # A writer takes a file's lock before it reads, or two could check the same balance; on a
         # server it waits for the row's lock and then sees what the last one wrote.
-        text = "BEGIN IMMEDIATE" if self.sqlite else "BEGIN ISOLATION LEVEL READ COMMITTED"
-        with self._reporting(), self._begun(lambda each: each.execute(text)) as (connection, _):
+        def begin(connection: Any) -> None:
+            if self.sqlite:
+                begin_writing(connection, self.wait)
+            else:
+                connection.execute("BEGIN ISOLATION LEVEL READ COMMITTED")
+
+        with self._reporting(), self._begun(begin) as (connection, _):
             self._check_file()
             try:
                 yield connection
@@ -358,6 +387,8 @@ class Store:
         """One durable transaction on one dataset, in the fewest round trips; see `Transaction`."""
 
         def begin(connection: Any) -> Transaction:
+            if self.sqlite:
+                begin_writing(connection, self.wait)
             turn = Transaction(connection, server=not self.sqlite)
             turn.begin(dataset, requests)
             return turn

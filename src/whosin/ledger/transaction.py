@@ -17,6 +17,7 @@ have computed a budget from its plan.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from functools import cache
@@ -75,6 +76,9 @@ FUNCTION_BODIES = {
 DECLARE
   found text := ''; letter text; code integer;
 BEGIN
+  IF p_text ~ '^[a-zA-Z0-9 _./:-]*$' THEN
+    RETURN '"' || p_text || '"';
+  END IF;
   FOREACH letter IN ARRAY regexp_split_to_array(p_text, '') LOOP
     code := CASE WHEN letter = '' THEN 32 ELSE ascii(letter) END;
     found := found || CASE
@@ -256,14 +260,14 @@ def function_statements(schema: str) -> list[str]:
 
 _CHANGED_COLUMNS = (*ledger_entries.SUM_COLUMNS.values(), "entries", "head", "last", "registration")
 _LAST_TWO = f"(SELECT entries - 1 FROM {DATASETS_TABLE} WHERE name = :dataset)"
-_ONE_REQUEST = "dataset = :dataset AND request = :request"
+_REQUESTS = "dataset = :dataset AND request IN (SELECT value FROM json_each(:requests))"
 _STATEMENTS = {
     "dataset": select_sql(DATASETS_TABLE, "name = :dataset"),
     "last": select_sql(
         ENTRIES_TABLE, f"dataset = :dataset AND number >= {_LAST_TWO} ORDER BY number DESC"
     ),
-    "debit": select_sql(ENTRIES_TABLE, f"{_ONE_REQUEST} AND kind = 'debit'"),
-    "answer": select_sql(ANSWERS_TABLE, _ONE_REQUEST, ("answer",)),
+    "debits": select_sql(ENTRIES_TABLE, f"{_REQUESTS} AND kind = 'debit'"),
+    "answers": select_sql(ANSWERS_TABLE, _REQUESTS, ("request", "answer")),
     # A server set to answer before its disk does is told not to, for this transaction.
     "time": "SELECT clock_timestamp(), set_config('synchronous_commit', 'on', true)",
     "add entry": insert_sql(ENTRIES_TABLE),
@@ -309,9 +313,9 @@ class Transaction:
         self.settles = False
 
     def begin(self, dataset: str, requests: Sequence[str] = ()) -> None:
-        """Lock the dataset and look at it and at the requests."""
+        """Lock the dataset, on a server, and look at it and at the requests."""
         asked = {"dataset": dataset}
-        statements: list[Statement] = [("BEGIN IMMEDIATE", {})]
+        statements: list[Statement] = []  # a file's writer has its turn already
         if self._server:
             statements = [
                 ("BEGIN ISOLATION LEVEL READ COMMITTED", {}),
@@ -320,21 +324,20 @@ class Transaction:
             ]
         first = len(statements)
         statements += [(self._text("dataset"), asked), (self._text("last"), asked)]
-        for request in requests:
-            each = {**asked, "request": request}
-            statements.append((self._text("debit"), each))
-            statements.append((self._text("answer"), each))
+        if requests:  # all at once, however many they are
+            listed = list(requests) if self._server else json.dumps(list(requests))
+            named = {**asked, "requests": listed}
+            statements += [(self._text("debits"), named), (self._text("answers"), named)]
         results = self._run(statements)
         self.time = results[first - 1][0][0] if self._server else None
         result, last, *rest = results[first:]
         self.row = ledger_entries.DatasetRow._make(result[0]) if result else None
-        self.last = [read_entry(EntryRow._make(row)) for row in last]
-        for request, debit, answer in zip(requests, rest[::2], rest[1::2], strict=True):
-            if debit:
-                self.debits[request] = read_entry(EntryRow._make(debit[0]))
-            if answer:
-                self.answers[request] = answer[0][0]
-                self.settles = True
+        self.last = [_read_row(row) for row in last]
+        if rest:
+            debits, answers = rest
+            found = {entry.request: entry for entry in map(_read_row, debits)}
+            self.debits = {each: found[each] for each in requests if each in found}
+            self.answers, self.settles = dict(answers), bool(answers)
 
     def commit(
         self, row: Any, *made: Entry, answers: Mapping[str, str] | None = None, settle: bool = True
@@ -392,10 +395,17 @@ class Transaction:
         return [cursor.fetchall() if cursor.description else [] for cursor in cursors]
 
 
+def _read_row(row: Any) -> Entry:
+    return read_entry(EntryRow._make(row))
+
+
 @cache
 def statement_text(name: str, server: bool) -> str:
     """A statement by its name, as a driver reads it."""
-    return server_text(_STATEMENTS[name]) if server else _STATEMENTS[name]
+    if not server:
+        return _STATEMENTS[name]
+    listed = "IN (SELECT value FROM json_each(:requests))"
+    return server_text(_STATEMENTS[name].replace(listed, "= ANY(:requests)"))
 
 
 @cache
