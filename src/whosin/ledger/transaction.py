@@ -260,14 +260,14 @@ def function_statements(schema: str) -> list[str]:
 
 _CHANGED_COLUMNS = (*ledger_entries.SUM_COLUMNS.values(), "entries", "head", "last", "registration")
 _LAST_TWO = f"(SELECT entries - 1 FROM {DATASETS_TABLE} WHERE name = :dataset)"
-_REQUESTS = "dataset = :dataset AND request IN (SELECT value FROM json_each(:requests))"
+_NAMED_REQUESTS = "dataset = :dataset AND request IN (SELECT value FROM json_each(:requests))"
 _STATEMENTS = {
     "dataset": select_sql(DATASETS_TABLE, "name = :dataset"),
     "last": select_sql(
         ENTRIES_TABLE, f"dataset = :dataset AND number >= {_LAST_TWO} ORDER BY number DESC"
     ),
-    "debits": select_sql(ENTRIES_TABLE, f"{_REQUESTS} AND kind = 'debit'"),
-    "answers": select_sql(ANSWERS_TABLE, _REQUESTS, ("request", "answer")),
+    "debits": select_sql(ENTRIES_TABLE, f"{_NAMED_REQUESTS} AND kind = 'debit'"),
+    "answers": select_sql(ANSWERS_TABLE, _NAMED_REQUESTS, ("request", "answer")),
     # A server set to answer before its disk does is told not to, for this transaction.
     "time": "SELECT clock_timestamp(), set_config('synchronous_commit', 'on', true)",
     "add entry": insert_sql(ENTRIES_TABLE),
