@@ -309,3 +309,20 @@ def test_values_are_about_records():
     assert family.contains(wi.priors.Table({(0, 0): "0.4", (0, 1): "0.6"}), space)
     assert not family.contains(wi.priors.Table({(0, 0): "0.5", (0, 1): "0.5"}), space)
     assert not family.contains(wi.priors.Table({(0, 0): "0.4", (1, 1): "0.6"}), space)
+
+
+def test_the_command_asks_about_values(run):
+    """`plan`, `plan --within` and `explain` say what the library does; others are refused."""
+    code, out, _ = run("plan --posterior 0.6 --prior 0.05..0.5 --secret value --json")
+    said = json.loads(out)
+    assert code == 0 and said["relation"] == "replace" and said["family"]["name"] == "value"
+    code, out, _ = run("explain --epsilon 1 --secret value --prior 0.1 --json")
+    said = json.loads(out)
+    assert said["adversaries"][0]["posteriors"][0]["posterior"] == pytest.approx(0.4509, abs=1e-4)
+    assert said["guesses"] == [{"luck": 0.1, "right": pytest.approx(math.e / 10)}]
+    code, out, _ = run("plan --within 20 --secret value --prior 0.1 --posterior 0.3 --json")
+    said = json.loads(out)
+    assert said["relation"] == "replace" and said["secret"] == "value" and said["target"]["enough"]
+    for line in ("explain --epsilon 1", "plan --gamma 2", "plan --within 20"):
+        code, _, err = run(f"{line} --secret salary")
+        assert code == 2 and "--secret" in err

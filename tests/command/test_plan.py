@@ -227,6 +227,7 @@ def test_a_rho_is_explained_at_a_delta_and_by_all_of_its_tests(run):
         ("--within 10 --query count", 0.2843),
         ("--within 10 --query rows --max-rows-per-group 3", 3 * 0.2843),
         ("--within 10 --query histogram --size-known", 2 * 0.2843),
+        ("--within 10 --query histogram --secret value", 2 * 0.2843),
         ("--within 10 --query sum --upper 4", 4 * math.log(20) / 10),
     ],
 )

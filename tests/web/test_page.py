@@ -203,6 +203,14 @@ def test_every_adversary_and_target(hospital, opened, serving, album, tmp_path, 
     few = tmp_path / "scenario.toml"
     few.rename(tmp_path / "few.toml")
 
+    page.get_by_label("What it says of someone who is in it").check()
+    for asked in ("#knows", "#sizes", "#links"):
+        expect(page.locator(asked)).to_have_attribute("disabled", "")
+    expect(page.locator("#figures")).to_contain_text("between replace")
+    assert kept(page, tmp_path)["adversary"] == {"prior": "5%..50%", "secret": "value"}
+    few.rename(tmp_path / "value.toml")
+    page.get_by_label("Whether someone is in it").check()
+
     page.get_by_label("Nothing at all").check()
     expect(page.locator("#beliefs")).to_have_attribute("disabled", "")
     expect(page.locator("#prior-words")).to_have_text("As unsure as a coin toss.")
@@ -229,9 +237,11 @@ def test_every_adversary_and_target(hospital, opened, serving, album, tmp_path, 
     few.rename(tmp_path / "rho.toml")
 
     page.reload()
-    for name in ("few", "nothing", "rho"):
+    for name in ("value", "few", "nothing", "rho"):
         load_file(page, tmp_path / f"{name}.toml")
-        if name == "few":
+        if name == "value":
+            expect(page.get_by_label("What it says of someone who is in it")).to_be_checked()
+        elif name == "few":
             expect(page.locator("#known")).to_have_value("3")
             expect(page.get_by_label("Only about a few people")).to_be_checked()
         elif name == "nothing":

@@ -175,7 +175,9 @@ def measure_accuracy(
 
     if not 0 <= within <= MAX_WITHIN:
         raise invalid_value(name, f"from 0 to {MAX_WITHIN:,}", float(within))
-    relation = "replace" if adversary.get("size-known") else "add-remove"
+    secret = adversary.get("secret", "membership")
+    replaced = adversary.get("size-known") or secret == "value"
+    relation = "replace" if replaced else "add-remove"
     delta, prior = target.get("delta"), adversary.get("prior")
     noise = query.widest_noise(within, "laplace" if delta is None else "gaussian")
     if not noise.width:
@@ -192,9 +194,10 @@ def measure_accuracy(
         cost = noise.cost(query.squared_l2_sensitivity(relation))
         source = explain_zcdp(cost, delta, relation)
     band = number_range(prior, "--prior") if prior is not None else None
-    explained = explain_epsilon(source.epsilon, source.delta, relation, band, source.curve)
+    numbers = source.epsilon, source.delta, relation
+    explained = explain_epsilon(*numbers, band, source.curve, secret)
     words = {word: value for word, value in target.items() if word != "delta"}
-    verdict = check_target(words, prior, source) if words else None
+    verdict = check_target(words, prior, source, secret) if words else None
     planned = PlannedNoise(noise.kind, noise.spread, noise.mean_error, float(within))
     data = {**explained.to_dict(), "within": float(within), "confidence": 0.95}
     data |= {"query": query.kind, "noise": asdict(planned)}
@@ -222,7 +225,9 @@ def _plan_scenario(path: Path, *, json: bool) -> None:
         source = ExplainedBudget(total, Fraction(0), planned.relation)
     low, high = (getattr(planned.family, end, None) for end in ("low", "high"))
     band = None if low is None or high is None else (Fraction(low), Fraction(high))
-    explained = explain_epsilon(source.epsilon, source.delta, planned.relation, band, source.curve)
+    secret = "value" if planned.family.about_records else "membership"
+    numbers = source.epsilon, source.delta, planned.relation
+    explained = explain_epsilon(*numbers, band, source.curve, secret)
     data = {**explained.to_dict(), **widths.to_dict(), "confidence": 0.95}
     data |= {"rho": round_up(widths.total)} if widths.gaussian else {}
     data |= {"target": {"enough": all(widths.fits), "promise": planned.target.words()}}

@@ -26,9 +26,11 @@ let accuracySoon = () => {};
 let profile = null; // the editor of that target
 
 const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`).value;
-const linked = () => chosen("linked") === "yes";
+const values = () => chosen("secret") === "value"; // what rows say, of someone who is known to be in
+const linked = () => chosen("linked") === "yes" && !values();
 const candidates = () => chosen("target") === "rho"; // who is looking is part of that target
-const uninformed = () => chosen("knows") === "nothing";
+const uninformed = () => chosen("knows") === "nothing" && !values();
+const fewKnown = () => chosen("knows") === "few" && !values();
 const asked = () => !candidates() && !linked() && !uninformed(); // the beliefs are asked for
 const targets = () => [...document.querySelectorAll('input[name="target"]')].map((radio) => radio.value);
 const SLIDERS = ["posterior", "gamma", "gain"];
@@ -50,11 +52,13 @@ export function beliefWords(value) {
 const whole = (id) => (/^\s*\d+\s*$/.test($(id).value) ? Number($(id).value) : $(id).value);
 
 function adversary() {
-  if (candidates()) return {};
+  const secret = values() ? { secret: "value" } : {};
+  if (candidates()) return secret;
   if (linked()) return { linked: whole("group-size") };
   if (uninformed()) return { uninformed: true };
   const prior = `${$("low-text").value.trim()}%..${$("high-text").value.trim()}%`;
-  if (chosen("knows") === "few") {
+  if (values()) return { prior, ...secret };
+  if (fewKnown()) {
     const people = Number($("delta").value) && $("people").value.trim() ? { people: whole("people") } : {};
     return { prior, known: whole("known"), ...people };
   }
@@ -123,15 +127,15 @@ function words() {
     epsilon: "The strength of plain differential privacy, given directly.",
   }[kind] ?? "";
   for (const name of targets()) $(`target-${name}`).hidden = kind !== name;
-  const [alone, few] = [linked() && !candidates(), chosen("knows") === "few"];
+  const [alone, few] = [linked() && !candidates(), fewKnown()];
   $("group").hidden = $("linked-note").hidden = !alone;
   $("few").hidden = $("few-note").hidden = !(few && !linked() && !candidates());
   $("nothing-note").hidden = !(uninformed() && !linked() && !candidates());
   $("rho-note").hidden = !candidates();
   $("beliefs").disabled = !asked();
-  $("knows").disabled = linked() || candidates();
-  $("sizes").disabled = !asked() || few;
-  $("links").disabled = candidates() || chosen("knows") !== "all";
+  $("knows").disabled = linked() || candidates() || values();
+  $("sizes").disabled = !asked() || few || values();
+  $("links").disabled = candidates() || values() || chosen("knows") !== "all";
 }
 
 function figures(view) {
@@ -514,9 +518,10 @@ async function load(view) {
   const who = loaded.adversary ?? {};
   const { delta, candidates: several, ...wanted } = loaded.target;
   const [kind, value] = Object.entries(wanted)[0] ?? ["posterior", "60%"];
-  if (wanted.rho !== undefined && Object.keys(who).length) {
+  if (wanted.rho !== undefined && Object.keys(who).some((word) => word !== "secret")) {
     throw new Error("With several candidates this page takes no [adversary]; whosin release does.");
   }
+  choose("secret", who.secret ?? "membership");
   choose("knows", who.uninformed ? "nothing" : who.known === undefined ? "all" : "few");
   if (who.known !== undefined) $("known").value = who.known;
   $("people").value = who.people ?? "";
