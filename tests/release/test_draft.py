@@ -7,14 +7,16 @@ import re
 import sqlite3
 import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from refusals import refused
+from whosin.documents import toml_text
 from whosin.errors import InvalidInput
 from whosin.release import Table
 from whosin.release.draft import draft_scenario
-from whosin.release.queries import QUERIES, read_query
+from whosin.release.queries import QUERIES
 from whosin.release.scenario import load_scenario
 
 ROWS = [
@@ -59,8 +61,27 @@ def test_every_question_of_a_draft_can_be_asked_as_it_stands(visits: Path) -> No
     asked = text[text.index("# [[queries]]") :].replace("\n#\n", "\n")
     questions = tomllib.loads(re.sub(r"(?m)^# ?", "", asked))["queries"]
     assert {each["kind"] for each in questions} == QUERIES.keys() - {"maximum"}
-    for each in questions:
-        read_query(each, QUERIES)
+    declared = {name: ["a", "b"] for name in ("region", "smokes", "remark")}
+    data: dict[str, Any] = {
+        "adversary": {"prior": "0.05..0.5"},
+        "target": {"posterior": 0.6},
+        "table": {"source": visits.name, "privacy_unit": "patient", "max_rows_per_group": 1}
+        | {"max_groups": 1},
+        "domains": declared | {"age": {"lower": 0, "upper": 80}, "day": "2024-01-01..2024-12-31"},
+    }
+    needs = {
+        "delta in [target]": {"target": data["target"] | {"delta": 1e-6}},
+        'noise = "gaussian" in [budget]': {"budget": {"noise": "gaussian"}},
+        "size-known = true in [adversary]": {"adversary": data["adversary"] | {"size-known": True}},
+    }
+    path = visits.with_suffix(".toml")
+    for each, block in zip(questions, asked.split("\n\n"), strict=False):
+        wanted = data | {"queries": [each]}
+        for need, change in needs.items():
+            wanted |= change if need in block else {}
+        path.write_text(toml_text(wanted))
+        [estimate] = load_scenario(path).estimate_cost()
+        assert estimate.query.kind == each["kind"]
 
 
 def test_kinds_come_from_first_rows_or_from_the_schema(visits: Path, tmp_path: Path) -> None:

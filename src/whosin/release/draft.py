@@ -60,10 +60,16 @@ EXAMPLE_KEYS: dict[str, dict[str, Any]] = {
     "histogram": {"column": CELL_KINDS},
     "keys": {"column": ("text", "values")},
     "top": {"by": ("values",), "k": 3},
+    "running": {"column": ("month(dates)",)},
     "marginals": {"columns": ("values",)},
     "synthetic": {"columns": ("values",), "path": "synthetic.parquet"},
 }
 """What a question of each kind asks for; tuples are the kinds of columns that it takes."""
+EXAMPLE_NEEDS = {
+    "keys": "delta in [target]",
+    "running": 'delta in [target], and noise = "gaussian" in [budget]',
+    "synthetic": "size-known = true in [adversary]",
+}
 
 
 BLANK_DOMAINS = {
@@ -346,7 +352,8 @@ def _question_lines(columns: Sequence[ColumnDraft]) -> Iterator[str]:
     """One question of each kind, on columns of the right kind, behind comment signs."""
     for kind in QUERIES.values():
         if (keys := _example_keys(kind.kind, columns)) is not None:
-            yield f"# [[queries]]{'  # needs delta in [target]' if kind.needs_delta else ''}"
+            needs = EXAMPLE_NEEDS.get(kind.kind)
+            yield f"# [[queries]]{f'  # needs {needs}' if needs else ''}"
             for key, value in {"kind": kind.kind, **keys}.items():
                 yield f"# {toml_line(key, value)}"
             yield "#"
@@ -362,7 +369,12 @@ def _example_keys(kind: str, columns: Sequence[ColumnDraft]) -> dict[str, Any] |
         if not isinstance(value, tuple):
             keys[key] = value
             continue
-        named = [each.name for wanted in value for each in columns if each.kind == wanted]
+        named = [
+            wanted.replace(each.kind, each.name)
+            for wanted in value
+            for each in columns
+            if wanted in (each.kind, f"month({each.kind})")
+        ]
         if not named:
             return None
         keys[key] = named[0] if key == "column" else named[: 1 if key == "by" else 3]
