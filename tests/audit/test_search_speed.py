@@ -37,8 +37,8 @@ def test_what_both_halves_teach_is_near_the_truth_and_nearer_than_one(fit):
     rng = np.random.default_rng(3)
     shift, halves = np.array([0.3, 0.1, 0.0]), []
     for _ in "ab":
-        labels = np.repeat([1, 0], 40_000)
-        halves.append((rng.normal(size=(80_000, 3)) + np.outer(labels, shift), labels))
+        labels = np.repeat([1, 0], 12_000)
+        halves.append((rng.normal(size=(24_000, 3)) + np.outer(labels, shift), labels))
     fresh = rng.normal(size=(5_000, 3))
     told = fit(*halves).score_halves(fresh).T
     near = [np.corrcoef(column, fresh @ shift)[0, 1] for column in told]

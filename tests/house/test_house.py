@@ -7,6 +7,7 @@ import ast
 import importlib.util
 import re
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -84,11 +85,19 @@ def line_counts() -> dict[str, int]:
     return {name: text.count("\n") for name, (_, _, text) in modules().items()}
 
 
+def statements(block: list[ast.stmt]) -> Iterator[ast.AST]:
+    """The statements of a block and of those inside it, without their expressions."""
+    for node in block:
+        yield node
+        for part in ("body", "orelse", "finalbody", "handlers", "cases"):
+            yield from statements(getattr(node, part, []))
+
+
 @cache
 def imported(name: str, *, everywhere: bool) -> set[str]:
     tree = modules()[name][1]
     found = set()
-    for node in ast.walk(tree) if everywhere else tree.body:
+    for node in statements(tree.body) if everywhere else tree.body:
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("whosin"):
             for alias in node.names:
                 full = f"{node.module}.{alias.name}"

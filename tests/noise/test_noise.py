@@ -617,8 +617,8 @@ def sourced_calls(code: str) -> list[str]:
         ast.unparse(node)
         for node in ast.walk(ast.parse(code))
         if isinstance(node, ast.Call)
-        and ast.unparse(node.func).rpartition(".")[2] in names
         and {keyword.arg for keyword in node.keywords} & {"source", None}
+        and ast.unparse(node.func).rpartition(".")[2] in names
     ]
 
 

@@ -549,7 +549,7 @@ tables = st.dictionaries(keys, values, min_size=1, max_size=4)
 
 
 @given(title=keys, domains=tables, queries=st.lists(tables, min_size=1, max_size=3))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_toml_reads_as_it_was_written(title, domains, queries):
     data = {"title": title, "domains": domains, "queries": queries}
     assert tomllib.loads(scenarios.toml_text(data)) == data
