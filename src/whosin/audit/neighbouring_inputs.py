@@ -26,11 +26,7 @@ from whosin.audit.bounds import (
     trials_to_show,
 )
 from whosin.audit.distinguishers import count_tokens
-from whosin.audit.event_search import (
-    Choices,
-    SampleHalves,
-    pick_events,
-)
+from whosin.audit.event_search import Choices, SampleHalves, pick_events
 from whosin.audit.model_scores import take_rows
 from whosin.audit.sampling import (
     CHUNK_DRAWS,

@@ -13,14 +13,7 @@ from whosin.calibration.targets import Target
 from whosin.curves.curve import FALSE_POSITIVE_RATES, TradeOff
 from whosin.curves.mechanism_curves import pure_curve
 from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, invalid_value
-from whosin.exact import (
-    exact_fraction,
-    exp_up,
-    log_down,
-    rational,
-    round_down,
-    round_up,
-)
+from whosin.exact import exact_fraction, exp_up, log_down, rational, round_down, round_up
 from whosin.families import Adversary, Family
 
 SECRET_KINDS = ("membership", "value")

@@ -32,13 +32,7 @@ from whosin.distortion.row_mechanisms import (
     identity_mechanism,
 )
 from whosin.distortion.set_programs import MAX_TABLE_CELLS, SetProgram, is_of_tables, sum_costs
-from whosin.distortion.symmetry import (
-    Structure,
-    check_size,
-    find_structure,
-    need_worlds,
-    one_row,
-)
+from whosin.distortion.symmetry import Structure, check_size, find_structure, need_worlds, one_row
 from whosin.errors import (
     ImpossibleTarget,
     UnknownName,

@@ -16,13 +16,7 @@ import numpy as np
 
 from whosin.distortion.closed_forms import exact_cost, expected_cost
 from whosin.distortion.rate import measure_information, row_information
-from whosin.distortion.row_mechanisms import (
-    BestAtLevel,
-    ByTable,
-    Matrix,
-    PerRow,
-    exact_matrix,
-)
+from whosin.distortion.row_mechanisms import BestAtLevel, ByTable, Matrix, PerRow, exact_matrix
 from whosin.distortion.symmetry import check_size, find_structure
 from whosin.exact import Array, exp_down, exp_up, log_up, round_up
 from whosin.mechanisms import Mechanism

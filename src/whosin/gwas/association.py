@@ -30,12 +30,7 @@ import numpy as np
 
 from whosin.errors import UnknownName, invalid_value, read_whole
 from whosin.exact import Array, Rational
-from whosin.gwas.people import (
-    MIN_GROUP_SIZE,
-    allele_counts,
-    group_sizes,
-    read_counts,
-)
+from whosin.gwas.people import MIN_GROUP_SIZE, allele_counts, group_sizes, read_counts
 from whosin.noise import CubeNoise
 
 

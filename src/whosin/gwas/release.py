@@ -39,12 +39,7 @@ from whosin.gwas.association import (
 from whosin.gwas.linear import StratifiedStudy
 from whosin.gwas.loci import Loci
 from whosin.gwas.people import Snps, check_instance, imputed_copies
-from whosin.gwas.question import (
-    CHI2_STEP,
-    Question,
-    StudyCostEstimate,
-    estimate_study_cost,
-)
+from whosin.gwas.question import CHI2_STEP, Question, StudyCostEstimate, estimate_study_cost
 from whosin.gwas.scores import imputed_chi2, score_step, selection_scores
 from whosin.gwas.study import Study
 from whosin.gwas.traits import Effects, TraitStudy, estimate_effects

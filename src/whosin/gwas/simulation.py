@@ -37,11 +37,7 @@ from whosin.gwas.people import (
     check_sizes,
 )
 from whosin.gwas.prospects import AlleleFrequencies, PublicStudy
-from whosin.gwas.scores import (
-    SELECTION_THRESHOLD,
-    score_sensitivity,
-    selection_scores,
-)
+from whosin.gwas.scores import SELECTION_THRESHOLD, score_sensitivity, selection_scores
 from whosin.gwas.study import Study
 from whosin.plain_files import create_file
 

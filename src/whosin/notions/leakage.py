@@ -12,15 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.errors import UnknownName, Unsupported, invalid_value, read_list
-from whosin.exact import (
-    Array,
-    exact_fraction,
-    flint_rational,
-    is_exact,
-    log_up,
-    rational,
-    round_up,
-)
+from whosin.exact import Array, exact_fraction, flint_rational, is_exact, log_up, rational, round_up
 from whosin.families import AnyPrior, Explicit, Family, FixedProbability
 from whosin.mechanisms import Channel, read_channel
 from whosin.notions.base import Level, Notion, OfPriors, Witness, exact_or_up

@@ -19,12 +19,7 @@ from whosin.ledger import encoding
 from whosin.ledger.budget import Budget
 from whosin.release.budget_allocation import estimate_batch_cost, needed_shares
 from whosin.release.contribution_bounds import column_behind
-from whosin.release.cost import (
-    LAPLACE_QUANTILE,
-    NORMAL_QUANTILE,
-    OPTIMAL_SPLIT,
-    CostEstimate,
-)
+from whosin.release.cost import LAPLACE_QUANTILE, NORMAL_QUANTILE, OPTIMAL_SPLIT, CostEstimate
 from whosin.release.queries import Query
 from whosin.release.queries.base import GroupedQuery, Linear
 from whosin.release.table import Table

@@ -24,13 +24,7 @@ from whosin.errors import InvalidInput, WhosinError, spell
 from whosin.exact import Array, exact_fraction, format_figures, round_up
 from whosin.ledger import encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
-from whosin.noise import (
-    GaussianNoise,
-    LaplaceNoise,
-    selection_epsilon,
-    selection_rho,
-    top_k,
-)
+from whosin.noise import GaussianNoise, LaplaceNoise, selection_epsilon, selection_rho, top_k
 from whosin.noise.distributions import Noise, square_root_up
 from whosin.noise.source import MAX_SCALE_PARAMETER
 from whosin.release.contribution_bounds import Aggregate, ContributionBounds, CostWarning

@@ -23,12 +23,7 @@ from whosin.ledger import BudgetState, Debit, Ledger, encoding, registry
 from whosin.ledger.budget import Budget, Cost, Spend
 from whosin.ledger.encoding import read_name
 from whosin.ledger.registration import Registration
-from whosin.ledger.registry import (
-    add_note,
-    describe_copy,
-    describe_unanswered,
-    describe_unnamed,
-)
+from whosin.ledger.registry import add_note, describe_copy, describe_unanswered, describe_unnamed
 from whosin.release.answer import Answer, Release, read_answers
 from whosin.release.budget_allocation import estimate_batch_cost, read_queries
 from whosin.release.cost import CostEstimate, paid_estimates

@@ -10,14 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.main import (
-    Draw,
-    Json,
-    add_options,
-    print_result,
-    print_warning,
-    refuse_options,
-)
+from whosin.app.cli.main import Draw, Json, add_options, print_result, print_warning, refuse_options
 from whosin.documents import read_object
 from whosin.errors import InvalidInput, WhosinError, invalid_value
 

@@ -33,13 +33,7 @@ from whosin.app.cli.main import (
     print_warning,
     progress_bar,
 )
-from whosin.errors import (
-    BudgetRefused,
-    Interrupted,
-    InvalidInput,
-    UnknownName,
-    require_extras,
-)
+from whosin.errors import BudgetRefused, Interrupted, InvalidInput, UnknownName, require_extras
 from whosin.plain_files import require_new_file, write_file
 
 if TYPE_CHECKING:

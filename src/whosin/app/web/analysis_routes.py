@@ -10,13 +10,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel
 
 from whosin.app.cli.main import plain_json
-from whosin.app.web.bodies import (
-    BoundedRoute,
-    DistortionBody,
-    PlanBody,
-    RuleCheckBody,
-    VerifyBody,
-)
+from whosin.app.web.bodies import BoundedRoute, DistortionBody, PlanBody, RuleCheckBody, VerifyBody
 from whosin.app.web.scenarios import make_page_plan
 from whosin.app.web.tasks import quick_route
 from whosin.calibration import Plan

@@ -63,12 +63,7 @@ from whosin.report.releases import (
     expectation_words,
     suggestion_data,
 )
-from whosin.report.table_views import (
-    csv_bytes,
-    describe_agreement,
-    page_data,
-    parquet_bytes,
-)
+from whosin.report.table_views import csv_bytes, describe_agreement, page_data, parquet_bytes
 from whosin.scenario_model import RequestedTable, TableSection
 
 release_router = APIRouter(tags=["release"], route_class=BoundedRoute)

@@ -12,12 +12,7 @@ from typing import Any
 
 from whosin.app.web import folder
 from whosin.app.web.access import Settings, Visitor, has_ledger
-from whosin.app.web.bodies import (
-    InspectionBody,
-    RequestRefused,
-    ScenarioBody,
-    body_data,
-)
+from whosin.app.web.bodies import InspectionBody, RequestRefused, ScenarioBody, body_data
 from whosin.calibration import Plan, Target, read_plan
 from whosin.errors import (
     BudgetRefused,

@@ -16,13 +16,7 @@ from pydantic import BaseModel
 
 from whosin.app.cli.main import EXCLUDED_STUDY_WORDS, plain_json, plan_study
 from whosin.app.web import folder, tasks
-from whosin.app.web.access import (
-    Settings,
-    Visitor,
-    has_ledger,
-    request_visitor,
-    server_settings,
-)
+from whosin.app.web.access import Settings, Visitor, has_ledger, request_visitor, server_settings
 from whosin.app.web.bodies import (
     BoundedRoute,
     DatasetName,
@@ -433,12 +427,7 @@ def suspend_study(settings: Settings, body: StudyReleaseBody) -> str | None:
 def run_study_release(settings: Settings, body: StudyReleaseBody, visitor: Visitor) -> StudyResult:
     """Run a release in its task, and return what the page shows."""
     require_extras("gwas")
-    from whosin.gwas.release import (
-        account_name,
-        paying_dataset,
-        publish_study,
-        study_registration,
-    )
+    from whosin.gwas.release import account_name, paying_dataset, publish_study, study_registration
 
     study, estimate, name = _open_release(settings, visitor, body)
     asked = estimate.question

@@ -17,12 +17,7 @@ from typing import Any
 
 from whosin.errors import InvalidInput, UnknownName, Unsupported
 from whosin.release.engines.base import require_different, split_name, sql_identifier, sql_literal
-from whosin.release.engines.databases import (
-    Address,
-    DatabaseColumn,
-    DatabaseTable,
-    unusable_column,
-)
+from whosin.release.engines.databases import Address, DatabaseColumn, DatabaseTable, unusable_column
 from whosin.release.engines.files import NO_EXTENSIONS, holds_text
 
 # PostgreSQL, through its ADBC driver, libpq: PGPASSWORD, ~/.pgpass and services work.
