@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack, closing, suppress
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import httpx
@@ -400,3 +402,46 @@ def test_users_see_registered_tables_only(hospital):
             assert "one of hospital.parquet" in words and "4711" not in answer.text
         known = client.get("/api/columns", params={"file": "notes.csv"}, headers=bearer(curator))
         assert known.status_code == 200
+
+
+def test_the_log_says_who_asked_what_at_which_cost_and_no_answer(hospital, capfd):
+    """Lines of JSON: request, dataset, cost, duration; no row, no answer, no address."""
+    with running(replace(hospital, log=True)) as url, program(url) as client:
+        body = {"scenario": ONE, "request": "log-this-request"}
+        made = client.post("/api/release", json=body).json()
+        client.get("/api/files?name=secret-name.csv")
+        client.post("/api/plan", json={"target": {"posterior": "a secret"}})
+        assert client.get("/healthz").json() == {"status": "ok"}
+    err = capfd.readouterr().err
+    lines = [json.loads(line) for line in err.splitlines() if line.startswith("{")]
+    (paid,) = [line for line in lines if line["route"] == "/api/release"]
+    assert paid["status"] == 200, (paid, made)
+    assert paid["request"] == "log-this-request" and paid["status"] == 200 and paid["seconds"] > 0
+    assert paid["dataset"] == made["budget_state"]["dataset"]
+    assert paid["cost"] == [answer["paid"] for answer in made["answers"]]
+    known = {"time", "method", "route", "status", "seconds", "user", "dataset", "request", "cost"}
+    assert all(line.keys() <= known for line in lines)
+    assert "secret" not in err
+    for answer in made["answers"]:
+        assert json.dumps(answer["rows"]) not in err and "rows" not in err
+    with running(hospital) as url, program(url) as client:
+        client.post("/api/release", json=body)
+    assert "log-this-request" not in capfd.readouterr().err  # only where it was asked for
+
+
+def test_health_says_whether_the_ledger_can_be_read_and_nothing_else(tmp_path, monkeypatch):
+    hospital = served(tmp_path)
+    token = add_user(hospital.users, "ann")
+    assert token
+    monkeypatch.setattr("whosin.app.web.ledger_routes.HEALTH_SECONDS", 0.2)
+    with running(hospital) as url, httpx.Client(base_url=url) as client:
+        assert client.get("/api/files").status_code == 401
+        assert (client.get("/healthz").status_code, client.get("/healthz").json()) == (
+            200,
+            {"status": "ok"},
+        )
+        Path(hospital.ledger).write_bytes(b"no ledger at all" * 100)
+        time.sleep(0.3)
+        found = client.get("/healthz")
+        assert found.status_code == 503
+        assert found.json() == {"status": "the ledger cannot be read"}

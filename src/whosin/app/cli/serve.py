@@ -55,6 +55,9 @@ def serve(
     upload_limit: Annotated[int, typer.Option(help="The largest upload, in MB.")] = 64,
     scan_minutes: Annotated[float, typer.Option(help="The longest that a release may take.")] = 10,
     scan_memory: Annotated[int, typer.Option(help="The most memory of a release, in MB.")] = 4096,
+    log: Annotated[
+        bool, typer.Option("--log", help="A line of JSON on standard error for each request.")
+    ] = False,
     json: Json = False,
 ) -> None:
     """Serve a web page for all of this: plan, release, verify, and the ledger.
@@ -92,6 +95,7 @@ def serve(
         largest_upload=upload_limit << 20,
         scan_seconds=scan_minutes * 60,
         scan_memory=scan_memory << 20,
+        log=log,
     )
     from whosin.app.web.server import make_server
 

@@ -302,6 +302,7 @@ class Settings:
         largest_upload: in bytes.
         scan_seconds: how long a release may take.
         scan_memory: how many bytes it may hold; the engine spills beyond half of it.
+        log: whether each request to a route has a line of JSON on standard error.
     """
 
     folder: Path
@@ -313,6 +314,7 @@ class Settings:
     largest_upload: int = 64 * BYTES_PER_MEGABYTE
     scan_seconds: float = 600.0
     scan_memory: int = 4096 * BYTES_PER_MEGABYTE
+    log: bool = False
 
 
 def is_loopback(host: str) -> bool:

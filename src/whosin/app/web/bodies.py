@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import MISSING
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from fastapi import FastAPI, HTTPException, Query, Request, Response
@@ -536,6 +538,24 @@ def install_handlers(app: FastAPI) -> None:
 def log_unexpected(error: Exception) -> None:
     """The kind of an error and where it happened, on standard error. Its words may quote rows."""
     log_line(f"internal error: {' at '.join(kind_and_line(error))}")
+
+
+def log_request(scope: Any, status: int, seconds: float) -> None:
+    """One line of JSON about a request to a route: never its address, which may hold names of
+    files, its body, a row or an answer."""
+    route, state = scope.get("route"), scope.get("state", {})
+    if not getattr(route, "path", "").startswith("/api"):
+        return
+    line = {
+        "time": datetime.now(UTC).isoformat(timespec="milliseconds"),
+        "method": scope["method"],
+        "route": route.path,
+        "status": status,
+        "seconds": round(seconds, 3),
+        "user": state.get("user"),
+        **state.get("told", {}),
+    }
+    print(json.dumps(line), file=sys.stderr, flush=True)
 
 
 def log_line(what: str) -> None:

@@ -31,6 +31,8 @@ from whosin.report.document import SectionData, section_data
 
 ledger_router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
 MAX_SHOWN_ENTRIES = 500
+HEALTH_SECONDS = 2.0
+"""How long a look at the ledger waits, and how long what it found holds."""
 SAVED_NAME = "scenario.toml"
 """The name under which the page saves a scenario."""
 
@@ -43,6 +45,14 @@ class Dataset(BaseModel):
     amend: str | None
     card: list[SectionData]
     budget_state: dict[str, Any]
+
+
+def read_health(settings: Settings) -> str:
+    """The task: see that the ledger can be read, where there is one yet."""
+    if has_ledger(settings):
+        with Ledger(settings.ledger, create=False, wait=HEALTH_SECONDS) as ledger:
+            ledger.datasets()
+    return "ok"
 
 
 class Datasets(BaseModel):

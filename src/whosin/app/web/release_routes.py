@@ -183,8 +183,12 @@ def make_release(request: Request, body: ReleaseBody) -> ReleaseResult:
     settings, visitor = server_settings(request), request_visitor(request)
     tasks.run_quick(request, check_release, settings, body, visitor)
     with folder.reserved(folder.output_home(settings, visitor), body.scenario):
+        request.state.told = {"dataset": scenarios.body_dataset(body.scenario)}
         try:
-            return tasks.run_scan(request, run_release, settings, body, visitor)  # type: ignore[no-any-return]
+            made: Any = tasks.run_scan(request, run_release, settings, body, visitor)
+            costs = [str(answer["paid"]) for answer in made["answers"]]
+            request.state.told |= {"request": made["request"], "cost": costs}
+            return made  # type: ignore[no-any-return]
         except (Crashed, OutOfMemory, TookTooLong) as error:
             words = tasks.server_work(request).always(suspend_stopped, settings, body, visitor)
             if words is None:

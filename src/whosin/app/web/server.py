@@ -185,12 +185,12 @@ class Guard:
             return
         if scope["type"] != "http":
             return
-        started = False
+        started, status, began = False, 500, time.monotonic()
 
         async def guarded(message: Message) -> None:
-            nonlocal started
+            nonlocal started, status
             if message["type"] == "http.response.start":
-                started = True
+                started, status = True, message["status"]
                 headers = MutableHeaders(scope=message)
                 for name, value in SECURITY_HEADERS.items():
                     headers.setdefault(name, value)
@@ -212,6 +212,9 @@ class Guard:
                 await JSONResponse(bodies.refusal_body(None, bodies.INTERNAL_ERROR), 500)(
                     scope, receive, guarded
                 )
+        finally:
+            if self.settings.log:
+                bodies.log_request(scope, status, time.monotonic() - began)
 
     def _refusal(self, scope: Scope) -> tuple[int, str] | None:
         headers, path = Headers(scope=scope), str(scope["path"])
@@ -360,6 +363,20 @@ def make_app(settings: Settings, pool: WorkerPool = SHARED_POOL) -> FastAPI:
     @app.get("/", include_in_schema=False)
     def _page() -> FileResponse:
         return FileResponse(STATIC_FOLDER / "index.html")
+
+    app.state.health = (0.0, "")
+
+    @app.get("/healthz", include_in_schema=False)
+    def _health() -> JSONResponse:
+        """Whether it works, for whoever watches it: nothing of what is served."""
+        until, found = app.state.health
+        if time.monotonic() >= until:
+            try:
+                found = app.state.work.always(ledger_routes.read_health, settings)
+            except Exception:  # without its words
+                found = "the ledger cannot be read"
+            app.state.health = time.monotonic() + ledger_routes.HEALTH_SECONDS, found
+        return JSONResponse({"status": found}, 200 if found == "ok" else 503)
 
     @app.get("/api", include_in_schema=False)
     def _reference() -> FileResponse:
