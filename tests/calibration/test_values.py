@@ -323,6 +323,12 @@ def test_the_command_asks_about_values(run):
     code, out, _ = run("plan --within 20 --secret value --prior 0.1 --posterior 0.3 --json")
     said = json.loads(out)
     assert said["relation"] == "replace" and said["secret"] == "value" and said["target"]["enough"]
+    response = "verify --mechanism randomized-response --keep 3/4"
+    code, out, _ = run(f"{response} --rows 2 --values 3 --family value=0.05..0.5 --json")
+    said = json.loads(out)
+    assert code == 0 and said["value"] == pytest.approx(4.8) and said["witness"]["row"] is not None
+    code, _, err = run(f"{response} --entities 3 --family value")
+    assert code == 2 and "about the values of rows" in err
     for line in ("explain --epsilon 1", "plan --gamma 2", "plan --within 20"):
         code, _, err = run(f"{line} --secret salary")
         assert code == 2 and "--secret" in err

@@ -238,10 +238,11 @@ def _join_releases(releases: Sequence[Mapping[str, Any]]) -> Mechanism:
     """These releases as one mechanism.
 
     Laplace noise of scales s_1, s_2, … on one statistic counts as one release whose rate 1/s is
-    the sum of theirs. Outputs that are all alike show as much as that release does. No others show
-    more to whoever compares one world with several, since each term of the mean is smallest there
-    by the triangle inequality; nor to independent priors, which see e^(rate) beyond all values and
-    never more (the world-level bound).
+    the sum of theirs: outputs that are all alike show as much as that release does, and no others
+    show more. One world against a mean of several: each term is least at that world's own value,
+    by the triangle inequality. A mean of several against one: e^x is convex, so outputs that differ
+    show at most the mean of what each of them, repeated, does. Independent priors see e^rate beyond
+    all values, and never more (the world-level bound).
     """
     merged: dict[Statistic, Any] = {}
     parts: list[Mechanism] = []

@@ -75,7 +75,7 @@ def verify(
     The answer is exact, and comes with a witness: the person, the output, what the adversary
     believed before and after. Families: any, independent[=0.05..0.5], one-of-two,
     fixed-size[=0.05..0.5], swap-of-two, one-of=m, fixed-probability=β, uninformed, cliques=k,
-    at-most-known=k:0.1..0.9.
+    at-most-known=k:0.1..0.9; on records value[=0.05..0.5].
 
     A claim (--at-most) holds, is refuted by a case that is above it, or is undecided: under
     some adversaries the level is known between two numbers only, and the claim is between them.
