@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 import time
@@ -12,14 +13,20 @@ import pytest
 
 import record_oracle as records
 import whosin as wi
+from amounts import cases
 from refusals import refused
 from whosin import statistics
 from whosin.calibration import planning
 from whosin.errors import Unsupported
 from whosin.mechanisms import Composed, Geometric, Laplace
-from whosin.notions import BayesianDifferentialPrivacy, DifferentialPrivacy, bayesian_privacy
+from whosin.notions import (
+    BayesianDifferentialPrivacy,
+    DifferentialPrivacy,
+    bayesian_privacy,
+    prior_sets,
+)
 from whosin.notions.bayesian_privacy import noisy_sum
-from whosin.priors import MarkovChain, Table
+from whosin.priors import Box, ChainBox, MarkovChain, Table
 
 HALF = Fraction(1, 2)
 
@@ -174,7 +181,7 @@ def test_the_cut_is_certified(monkeypatch, reach):
             patch.setattr(
                 bayesian_privacy,
                 "MAX_SWEEP_OPERATIONS",
-                bayesian_privacy._sweep_work(reach, query, m) * 1.01,
+                bayesian_privacy.estimate_sweep(reach, query, m) * 1.01,
             )
             if any(0 in row for row in chain.steps[0]) and reach == 1:
                 # A step is impossible within the window: no bound, and it says so.
@@ -205,7 +212,7 @@ def test_wider_windows_narrow_the_bracket(monkeypatch):
             patch.setattr(
                 bayesian_privacy,
                 "MAX_SWEEP_OPERATIONS",
-                bayesian_privacy._sweep_work(reach, query, 2) * 1.01,
+                bayesian_privacy.estimate_sweep(reach, query, 2) * 1.01,
             )
             level = bayesian_privacy.measure_chain_leakage(chain, space, query)
         lower = level.value if level.lower is None else level.lower
@@ -238,7 +245,9 @@ def test_a_lone_exact_chain_beside_a_bound(monkeypatch):
     )
     monkeypatch.setattr(bayesian_privacy, "WINDOW_LENGTHS", (1,))
     monkeypatch.setattr(
-        bayesian_privacy, "MAX_SWEEP_OPERATIONS", bayesian_privacy._sweep_work(1, query, 2) * 1.01
+        bayesian_privacy,
+        "MAX_SWEEP_OPERATIONS",
+        bayesian_privacy.estimate_sweep(1, query, 2) * 1.01,
     )
     level = BayesianDifferentialPrivacy(listed).measure(mechanism, space)
     singles = [bayesian_privacy.measure_chain_leakage(chain, space, query) for chain in listed]
@@ -503,3 +512,84 @@ def test_the_scales_of_the_markov_quilt(start, transition, quilt, scale):
     plan = planning.plan_series([MarkovChain(start, transition)], space, "sum", 1.0, 1e-4)
     assert plan.scale == pytest.approx(scale, abs=1e-3)
     assert plan.scale < quilt / 3
+
+
+def random_bounds(rng: random.Random, m: int) -> tuple[Box, list[list[Fraction]]]:
+    """Bounds around a distribution, some of them a point, zeros that stay; and members."""
+    middle = records.random_distribution(rng, m, rng.choice([0, 0, 0.4]))
+    width = rng.choice([Fraction(0), Fraction(1, 100), Fraction(1, 4), Fraction(9, 10)])
+    low = [p * (1 - width) for p in middle]
+    high = [p + (1 - p) * width if p else Fraction(0) for p in middle]
+    box = Box(low, high)
+    (bounds,) = box.sets
+    members = [bounds.worst(rng.sample(range(m), m)) for _ in range(3)]
+    mean = [sum(entries) / 3 for entries in zip(*members, strict=True)]
+    return box, [*members, mean]
+
+
+@cases(10, 1000)
+def test_chains_between_bounds(count, monkeypatch):
+    """No chain in the box leaks more than the bracket's upper end over any set of known rows, and
+    one in it attains the lower end."""
+    rng = random.Random(41)
+    monkeypatch.setattr(prior_sets, "MAX_CHAIN_CELLS", 12)
+    for _ in range(count):
+        n, m = rng.choice([1, 2, 3, 3, 4]), rng.choice([2, 2, 3])
+        drawn = [random_bounds(rng, m) for _ in range(m + 1)]
+        box = ChainBox(drawn[0][0], [each for each, _ in drawn[1:]])
+        noisy, weights, bases = random_query(rng, rng.choice(["sum", "count", "weights"]), m)
+        level = BayesianDifferentialPrivacy(box).measure(noisy, wi.Records(n, m))
+        _, channel = records.noisy_sums(n, weights, bases)
+        for _ in range(4):
+            start, *rows = [rng.choice(members) for _, members in drawn]
+            truth = records.bayesian_ratio(records.markov(start, [rows] * (n - 1)), channel, n)
+            assert records.log(truth) <= level.value + 1e-9
+        if level.exact:
+            continue
+        member = level.prior
+        for row, bounds in zip((member.start, *member.steps[0]), box.rows, strict=True):
+            assert all(a <= p <= b for a, p, b in zip(bounds.low, row, bounds.high, strict=True))
+        truth = records.bayesian_ratio(
+            records.markov(member.start, [member.steps[0]] * (n - 1)), channel, n
+        )
+        assert records.log(truth) == pytest.approx(level.lower, abs=1e-9)
+
+
+def test_a_short_chain_closes_to_the_stated_gap():
+    rows = [Box(["0.78", "0.2"], ["0.8", "0.22"]), Box(["0.2", "0.78"], ["0.22", "0.8"])]
+    level = BayesianDifferentialPrivacy(ChainBox((HALF, HALF), rows)).measure(
+        Laplace("sum", 1), wi.Records(3, 2)
+    )
+    assert not level.exact
+    assert 0 < level.lower < level.value <= level.lower * (1 + prior_sets.CHAIN_GAP) + 1e-9
+
+
+def test_bounds_that_cannot_be_searched_are_refused():
+    noisy = Laplace("sum", 1)
+    with refused("prior", kind=Unsupported):  # possible or not
+        rows = [Box([0, HALF], [HALF, 1]), (HALF, HALF)]
+        BayesianDifferentialPrivacy(ChainBox((HALF, HALF), rows)).measure(noisy, wi.Records(3, 2))
+    with refused("low and high"):  # an empty box
+        ChainBox((HALF, HALF), [Box(["0.6", "0.6"], ["0.7", "0.7"]), (HALF, HALF)])
+    with refused("mechanism", kind=Unsupported):
+        box = ChainBox((HALF, HALF), [(HALF, HALF)] * 2)
+        BayesianDifferentialPrivacy(box).measure(
+            wi.mechanisms.RandomizedResponse(keep="3/4"), wi.Records(2, 2)
+        )
+    with refused("prior", kind=Unsupported):
+        wi.notions.Identifiability(box).measure(noisy, wi.Records(2, 2))
+
+
+def test_a_file_of_chains_between_bounds(tmp_path, run):
+    unsure = {"low": ["0.8", "0.15"], "high": ["0.85", "0.2"]}
+    chain = {"initial": ["1/2", "1/2"], "transition": [unsure, ["1/5", "4/5"]]}
+    path = tmp_path / "days.json"
+    path.write_text(json.dumps({"chain": chain, "rows": 10, "query": "sum", "scale": 2}))
+    found, out, _ = run("verify", path, "--json")
+    level = json.loads(out)
+    assert found == 0 and level["value"] > 0
+    path.write_text(
+        json.dumps({"chain": {**chain, "initial": {"low": [0]}}, "rows": 10, "scale": 2})
+    )
+    found, out, err = run("verify", path)
+    assert (found, out) == (2, "") and len(err.strip().splitlines()) <= 2

@@ -158,7 +158,9 @@ def test_brackets_of_chains_are_decided_the_same_way(run, tmp_path, monkeypatch)
     query = noisy_sum(noisy, space)
     monkeypatch.setattr(bayesian_privacy, "WINDOW_LENGTHS", (1,))
     monkeypatch.setattr(
-        bayesian_privacy, "MAX_SWEEP_OPERATIONS", bayesian_privacy._sweep_work(1, query, 2) * 1.01
+        bayesian_privacy,
+        "MAX_SWEEP_OPERATIONS",
+        bayesian_privacy.estimate_sweep(1, query, 2) * 1.01,
     )
     chain = {"initial": [0.5, 0.5], "transition": [[0.9, 0.1], [0.1, 0.9]]}
     prior = wi.priors.MarkovChain(chain["initial"], chain["transition"])

@@ -19,7 +19,7 @@ from whosin.mechanisms import Channel, Composed, Geometric, Laplace
 from whosin.mechanisms.additive_noise import check_whole
 from whosin.notions import certificates
 from whosin.notions.base import Level, Notion, OfPriors, Witness
-from whosin.priors import Independent, MarkovChain, Prior, PriorSet
+from whosin.priors import ChainBox, Independent, MarkovChain, Prior, PriorSet
 from whosin.spaces import Among, Records, Space, WorldFunction, read_statistic
 
 
@@ -130,9 +130,17 @@ MIN_DENSITY = 1e-290
 
 @dataclass
 class WorstWindow:
-    """The worst window so far, and the worst of those that touch a cut."""
+    """The worst window so far, and the worst of those that touch a cut.
 
+    Attributes:
+        value: its leakage; left, right and both: of windows that touch a cut on these sides.
+        slack: by how much more a window may leak for each step in it, under other chains; `most`,
+            left, right and both contain that.
+    """
+
+    slack: float = 0.0
     value: float = 0.0
+    most: float = 0.0
     left: float = -math.inf
     right: float = -math.inf
     both: float = -math.inf
@@ -152,14 +160,20 @@ class Right:
 
 
 def sweep_windows(
-    prior: MarkovChain, rows: int, query: NoisySum, marginals: Array, reach: int, row: int | None
+    prior: MarkovChain,
+    rows: int,
+    query: NoisySum,
+    marginals: Array,
+    reach: int,
+    row: int | None,
+    slack: float = 0.0,
 ) -> WorstWindow:
     """All windows of at most `reach` on either side of one row, or of any row where the chain is
     homogeneous (row None)."""
     values = prior.values
     grid = Densities(query, reach)
     sides, densities, norms = _right_sides(prior, rows, grid, reach, row)
-    result = WorstWindow()
+    result = WorstWindow(slack)
     centred = np.stack([grid.shifted(densities[:, v], v) for v in range(values)], axis=1)
     if row in (None, 0):
         mask = np.array([_side_fits(side, rows, 0) for side in sides])
@@ -274,6 +288,11 @@ class _Window:
         return np.array([s.value is not None and s.distance == self.reach for s in self.sides])
 
     @property
+    def steps(self) -> Array:
+        """How many probabilities of the chain decide, the first row's among them."""
+        return np.array([side.distance + self.distance + (not self.known) for side in self.sides])
+
+    @property
     def inside(self) -> Array:
         """The outputs between the least and the largest centre: beyond them nothing changes, and
         densities may underflow (sides × outputs)."""
@@ -308,9 +327,11 @@ def _compare_values(
         raise Unsupported(message, field="scale", hint="use a larger scale")
     flat = np.where(counted, flat, 1.0)
     best = np.where(valid, np.log(flat.max(axis=2)), -math.inf)
-    far = float(best[:, window.at_cut].max(initial=-math.inf))
+    looser = best + worst.slack * window.steps
+    far = float(looser[:, window.at_cut].max(initial=-math.inf))
+    worst.most = max(worst.most, float(looser.max()))
     if window.known and window.distance == window.reach:
-        worst.left = max(worst.left, float(best.max()))
+        worst.left = max(worst.left, float(looser.max()))
         worst.both = max(worst.both, far)
     worst.right = max(worst.right, far)
     value = float(best.max())
@@ -370,7 +391,7 @@ def measure_chain_leakage(prior: MarkovChain, space: Records, query: NoisySum) -
         result = sweep_windows(prior, rows, query, marginals, reach, None)
     else:
         reach, (left, right) = rows - 1, (0.0, 0.0)
-        if _sweep_work(reach, query, prior.values) * rows > MAX_SWEEP_OPERATIONS:
+        if estimate_sweep(reach, query, prior.values) * rows > MAX_SWEEP_OPERATIONS:
             message = f"a chain with a matrix for each step over {rows} rows takes too long"
             hint = "one matrix for all steps reaches thousands of rows"
             raise Unsupported(message, field="rows", value=rows, hint=hint)
@@ -408,7 +429,7 @@ def _refuse_unlikely_steps(prior: MarkovChain, rows: int) -> None:
         )
 
 
-def _sweep_work(reach: int, query: NoisySum, values: int) -> int:
+def estimate_sweep(reach: int, query: NoisySum, values: int) -> int:
     """Element operations of one sweep; a whole number, since many releases have more than a float
     can hold."""
     outputs = math.prod((2 * reach + 1) * span + 1 for span in query.spans)
@@ -422,14 +443,14 @@ def _choose_window(
     longest = rows - 1
     best: tuple[int, tuple[float, float]] | None = None
     for reach in (*(w for w in WINDOW_LENGTHS if w < longest), longest):
-        if _sweep_work(reach, query, prior.values) > MAX_SWEEP_OPERATIONS and best is not None:
+        if estimate_sweep(reach, query, prior.values) > MAX_SWEEP_OPERATIONS and best is not None:
             break
         cut = (0.0, 0.0) if reach >= longest else _cut_errors(prior, rows, reach, marginals)
         best = reach, cut
         if sum(cut) <= CLOSED_ETA / 10:
             break
     assert best is not None
-    work = _sweep_work(best[0], query, prior.values)
+    work = estimate_sweep(best[0], query, prior.values)
     if math.isinf(sum(best[1])) or work > 10 * MAX_SWEEP_OPERATIONS:
         message = f"{rows} rows take too long: the chain does not mix within {best[0]} rows"
         hint = "use fewer rows, fewer values or a narrower query"
@@ -539,6 +560,10 @@ class BayesianDifferentialPrivacy(OfPriors):
         return replace(worst, witness=attaining.witness, lower=lower, notion=self)
 
     def _measure(self, prior: Prior, mechanism: object, space: Space | None) -> Level:
+        if isinstance(prior, ChainBox):
+            from whosin.notions.prior_sets import measure_chain_box
+
+            return measure_chain_box(prior, mechanism, space)
         joint = isinstance(mechanism, Composed) and len(mechanism.parts) > 1
         several = joint and isinstance(space, Records) and space.rows <= MAX_JOINT_ROWS
         if isinstance(prior, MarkovChain) and isinstance(space, Records) and not several:

@@ -17,10 +17,18 @@ import numpy as np
 from whosin.errors import Unsupported, spell
 from whosin.exact import Array, flint_array, flint_rational, rational
 from whosin.mechanisms import Channel
+from whosin.notions.base import Level
+from whosin.notions.bayesian_privacy import (
+    NoisySum,
+    estimate_sweep,
+    measure_chain_leakage,
+    noisy_sum,
+    sweep_windows,
+)
 from whosin.notions.gains import GainFunction
-from whosin.priors import Prior, PriorSet
-from whosin.priors.sets import Row, member_prior
-from whosin.spaces import Records
+from whosin.priors import ChainBox, MarkovChain, Prior, PriorSet
+from whosin.priors.sets import Row, WithinBounds, member_prior
+from whosin.spaces import Records, Space
 
 # The least favourable prior of a set whose parts (rows, or whole tables) are independent.
 #
@@ -272,3 +280,149 @@ def _polytope_vertices(before: Array, extra: int) -> Iterator[Array]:
         if ((weights[:many] @ before) <= (weights[-1] if extra else one)).all():
             seen.add(tuple(found))
             yield weights
+
+
+# Markov chains whose probabilities lie between bounds (F13): not settled at vertices.
+#
+# A cell is a smaller such set, and a chain inside it is measured. Under another chain of the cell
+# each probability differs by a factor within e^±ω, ω the largest logarithm of an upper over a lower
+# bound. What a window leaks is a ratio of two ratios of sums over paths, each a product of as many
+# probabilities as there are steps in the window, so it differs by at most 2ω times these. A window
+# longer than W leaks at most what it does with row i ± W known and η more, and η is at most the
+# projective diameter Δ of the matrix's power W: tanh(Δ/4)^(W − 1) Δ (Birkhoff's contraction), Δ
+# being bounded by the cell's bounds. Cells are halved along their largest ratio of bounds until the
+# largest bound meets a chain that was measured.
+MAX_CHAIN_CELLS = 1 << 9
+"""Cells that are looked at before the search ends with a wider bracket."""
+CHAIN_GAP = 0.01
+"""How far apart, relatively, the ends of a bracket are where the search comes to an end."""
+WINDOWS_TRIED = (2, 4, 8, 16, 32, 64, 128)
+MAX_CHAIN_OPERATIONS = 1e8
+"""Element operations that the sweep of one cell may take."""
+NEGLIGIBLE_CUT = 1e-6
+
+Cell = tuple[WithinBounds, ...]
+"""The sets of the first row's distribution and of each row of the matrix."""
+
+
+class ChainSearch:
+    """The largest leakage of a noisy sum over a set of Markov chains, from below and above.
+
+    Attributes:
+        reached: the leakage of `chain`, one of the set; bound: no chain of the set leaks more.
+    """
+
+    def __init__(self, space: Records, query: NoisySum) -> None:
+        self.rows, self.query = space.rows, query
+        self.reached, self.bound = -math.inf, math.inf
+        self.chain: MarkovChain | None = None
+
+    def run(self, cell: Cell) -> None:
+        queue = [(-self._bound_cell(cell), 0, cell)]
+        for number in range(1, MAX_CHAIN_CELLS):
+            self.bound = -queue[0][0]
+            if self.bound <= self.reached * (1 + CHAIN_GAP) or not queue[0][0]:
+                break
+            _, _, widest = heapq.heappop(queue)
+            for half, part in enumerate(_halve_chains(widest)):
+                heapq.heappush(queue, (-self._bound_cell(part), 2 * number + half, part))
+        self.bound = max(-queue[0][0], self.reached)
+
+    def _bound_cell(self, cell: Cell) -> float:
+        """No chain of the cell leaks more; measures one of them on the way."""
+        chain = MarkovChain(cell[0].middle(), [row.middle() for row in cell[1:]])
+        ratios = [high / low for row in cell for low, high in _bounds(row) if high]
+        slack = 2 * math.log(max(ratios)) * FLOAT_SLACK
+        diameter, longest = _largest_diameter(cell[1:]), self.rows - 1
+        marginals, most = chain.marginals(self.rows), math.inf
+        for reach in (*(w for w in WINDOWS_TRIED if w < longest), longest):
+            if estimate_sweep(reach, self.query, chain.values) > MAX_CHAIN_OPERATIONS:
+                break
+            cut = 0.0
+            if reach < longest:
+                if diameter == math.inf:
+                    continue
+                cut = math.tanh(diameter / 4) ** (reach - 1) * diameter * FLOAT_SLACK
+            found = sweep_windows(chain, self.rows, self.query, marginals, reach, None, slack)
+            if found.value > self.reached:
+                self.reached, self.chain = found.value, chain
+            cut_off = max(found.left + cut, found.right + cut, found.both + 2 * cut)
+            if (bound := max(found.most, cut_off)) >= most:  # longer windows have more slack
+                break
+            most = bound
+            if cut < NEGLIGIBLE_CUT:
+                break
+        return most * FLOAT_SLACK
+
+
+def _bounds(row: WithinBounds) -> Iterator[tuple[Fraction, Fraction]]:
+    return zip(row.low, row.high, strict=True)
+
+
+def _halve_chains(cell: Cell) -> list[Cell]:
+    """The cell in two, along the probability whose bounds are farthest apart."""
+    places = [(row, value) for row, each in enumerate(cell) for value in range(each.values)]
+
+    def spread(place: tuple[int, int]) -> Fraction:
+        row, value = place
+        low, high = cell[row].low[value], cell[row].high[value]
+        return high / low if high else Fraction(1)
+
+    row, value = max(places, key=spread)
+    return [(*cell[:row], half, *cell[row + 1 :]) for half in cell[row].halves(value)]
+
+
+def _largest_diameter(rows: Sequence[WithinBounds]) -> float:
+    """A bound on the projective diameter of every matrix with these rows: the largest logarithm
+    of p(u, v) p(u', v') / (p(u, v') p(u', v))."""
+    low, high = (
+        np.array([[float(p) for p in side] for side in sides])
+        for sides in zip(*((r.low, r.high) for r in rows), strict=True)
+    )
+    if (low == 0).any():
+        return math.inf
+    pairs = np.log(high)[:, :, None] - np.log(low)[:, None, :]
+    sums = pairs[:, None] + pairs.transpose(0, 2, 1)[None]
+    return max(float(sums[~np.eye(len(rows), dtype=bool)].max()), 0.0) if len(rows) > 1 else 0.0
+
+
+def measure_chain_box(prior: ChainBox, mechanism: object, space: Space | None) -> Level:
+    """The Bayesian-DP leakage of a noisy sum over all chains between bounds, as a bracket.
+
+    Raises:
+        Unsupported: what is measured is no noisy sum, some probability may be 0 or more, or there
+            are too many rows for chains that may mix so slowly.
+    """
+    query = noisy_sum(mechanism, space) if isinstance(space, Records) else None
+    if query is None or not isinstance(space, Records):
+        message = (
+            "chains between bounds are measured for noise on sums, counts and histograms of rows"
+        )
+        raise Unsupported(message, field="mechanism", hint="give one chain, or a list of them")
+    prior.check_records(space)
+    cell = tuple(row.tightened() for row in prior.rows)
+    for number, row in enumerate(cell):
+        for value, (low, high) in enumerate(_bounds(row)):
+            if high > low == 0:
+                where = f"row {number - 1} of the transition" if number else "initial"
+                raise Unsupported(
+                    f"value {value} in {where} may be impossible or not, up to {spell(high)}",
+                    field="prior",
+                    value=(low, high),
+                    hint="give it a lower bound above 0, or two bounds of 0",
+                )
+    search = ChainSearch(space, query)
+    search.run(cell)
+    if search.chain is None or search.bound == math.inf:
+        raise Unsupported(
+            f"{space.rows} rows take too long for chains that may mix so slowly",
+            field="rows",
+            value=space.rows,
+            hint="use fewer rows, narrower bounds, or one chain",
+        )
+    member = measure_chain_leakage(search.chain, space, query)
+    if all(low == high for row in cell for low, high in _bounds(row)):
+        return member
+    lower = member.value if member.lower is None else member.lower
+    bound = max(search.bound, float(lower))
+    return Level(bound, member.witness, False, ("T14",), lower, prior=search.chain)

@@ -1,4 +1,4 @@
-"""Sets of priors on records: mixtures of a list (`Hull`) and bounds by value (`Box`)."""
+"""Sets of priors on records: mixtures (`Hull`), bounds by value (`Box`), and on chains (`ChainBox`)."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from whosin.spaces.worlds import Records
 # is not a prior: what asks for a single one is refused, since little is settled at its corners.
 
 Row = tuple[Fraction, ...]
+MAX_CUT_DENOMINATOR = 1 << 40
 MAX_CORNER_CANDIDATES = 1 << 15
 """Choices of bounds that are tried for the corners of a box."""
 
@@ -138,6 +139,10 @@ def is_nested(value: Any) -> bool:
     return isinstance(value, Iterable) and not isinstance(value, str)
 
 
+def _replace_entry(row: Row, value: int, entry: Fraction) -> Row:
+    return (*row[:value], entry, *row[value + 1 :])
+
+
 ACCEPTED_DISTRIBUTIONS = "a probability for each value, or a list of them for each row"
 
 
@@ -187,6 +192,31 @@ class WithinBounds(RowSet):
                 if self.low[free] <= left <= self.high[free]:
                     found[(*chosen[:free], left, *chosen[free:])] = None
         return list(found)
+
+    def middle(self) -> Row:
+        """A member as far between the bounds in each value as in the others."""
+        least, most = self.sums
+        share = (1 - least) / (most - least) if most > least else Fraction(0)
+        return tuple(a + share * (b - a) for a, b in zip(self.low, self.high, strict=True))
+
+    def tightened(self) -> WithinBounds:
+        """The same set with bounds that are attained."""
+        least, most = self.sums
+        low = (max(a, 1 - (most - b)) for a, b in zip(self.low, self.high, strict=True))
+        high = (min(b, 1 - (least - a)) for a, b in zip(self.low, self.high, strict=True))
+        return WithinBounds(tuple(low), tuple(high))
+
+    def halves(self, value: int) -> list[WithinBounds]:
+        """Its parts with the value's probability below and above the middle of its logarithm."""
+        low, high = self.low[value], self.high[value]
+        cut = Fraction(math.sqrt(low * high)).limit_denominator(MAX_CUT_DENOMINATOR)
+        cut = cut if low < cut < high else (low + high) / 2
+        ends = (
+            (self.low, _replace_entry(self.high, value, cut)),
+            (_replace_entry(self.low, value, cut), self.high),
+        )
+        parts = [WithinBounds(*pair) for pair in ends]
+        return [part.tightened() for part in parts if part.sums[0] <= 1 <= part.sums[1]]
 
     def _pair(self, a: int, b: int) -> tuple[Fraction, Fraction]:
         """p(a), p(b) with the largest ratio: b as unlikely as it can be, then a as likely."""
@@ -281,6 +311,61 @@ def _read_bounds(low: tuple[Any, ...], high: tuple[Any, ...], where: str) -> Wit
     if most < 1:
         above = tuple(value / most for value in above)
     return WithinBounds(below, above)
+
+
+@dataclass(frozen=True, init=False)
+class ChainBox(Prior):
+    """All Markov chains with one matrix for every step whose probabilities lie between bounds.
+
+    Args:
+        initial: a `Box` for the first row, or its distribution.
+        transition: for each value a `Box`, or a distribution, of what comes after it.
+    """
+
+    initial: Box
+    transition: tuple[Box, ...]
+
+    def __init__(self, initial: Any, transition: Iterable[Any]) -> None:
+        object.__setattr__(self, "initial", _read_box(initial, "initial"))
+        listed = read_list(transition, "transition", "a Box or a distribution for each value")
+        boxes = tuple(_read_box(row, f"transition row {n}") for n, row in enumerate(listed))
+        object.__setattr__(self, "transition", boxes)
+        for box in self.transition:
+            check_count(len(box.low), self.values, "transition", "probabilities", "initial values")
+        check_count(len(boxes), self.values, "transition", "rows", "initial values")
+
+    @property
+    def values(self) -> int:
+        return len(self.initial.low)
+
+    @property
+    def rows(self) -> tuple[WithinBounds, ...]:
+        """The sets of the first row's distribution and of each row of the matrix."""
+        return tuple(box.sets[0] for box in (self.initial, *self.transition))  # type: ignore[misc]
+
+    @property
+    def parameters(self) -> tuple[object, ...]:
+        return tuple(each for box in (self.initial, *self.transition) for each in box.parameters)
+
+    def canonical(self) -> ChainBox:
+        return ChainBox(self.initial.canonical(), [box.canonical() for box in self.transition])
+
+    def check_records(self, space: Records) -> None:
+        check_count(self.values, space.values, "initial", "probabilities", "values of a row")
+
+    def _unsupported(self, about: str) -> Unsupported:
+        return Unsupported(
+            "ChainBox is a set of Markov chains, and this asks for one prior",
+            field="prior",
+            hint="ask for Bayesian differential privacy of noisy sums, or give a list of chains",
+        )
+
+
+def _read_box(given: Any, field: str) -> Box:
+    box = given if isinstance(given, Box) else Box(given, given)
+    if box.by_row:
+        raise invalid_value(field, "a Box over the values of a row", repr(given))
+    return box
 
 
 ACCEPTED_POINTS = "a list of distributions over values, one such list a row, or a list of priors"

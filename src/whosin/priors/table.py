@@ -26,7 +26,7 @@ from whosin.exact import Array, probability, rational
 from whosin.priors.base import AsNumber, Prior, check_sum
 from whosin.priors.correlated import Blocks, MarkovChain, Network
 from whosin.priors.independent import Exchangeable, Independent, Uniform
-from whosin.priors.sets import Box, Hull
+from whosin.priors.sets import Box, ChainBox, Hull
 from whosin.spaces import Lattice, Records, Space, Subsets
 
 
@@ -212,7 +212,7 @@ def _read_pedigree(data: object) -> tuple[tuple[Network], Records]:
     return (network,), Records(len(people), 3)
 
 
-def read_chains(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]:
+def read_chains(data: dict[str, Any]) -> tuple[tuple[MarkovChain | ChainBox, ...], Records]:
     """The chains of a chain file, and the rows they are about."""
     check_keys(data, ("chain", "chains", "rows", *ASKED_KEYS), "chain file")
     if ("chain" in data) == ("chains" in data):
@@ -234,10 +234,22 @@ def read_chains(data: dict[str, Any]) -> tuple[tuple[MarkovChain, ...], Records]
     return chains, space
 
 
-def _read_chain(data: object) -> MarkovChain:
+def _read_chain(data: object) -> MarkovChain | ChainBox:
+    """A chain; or chains between bounds, {"low": […], "high": […]} in place of distributions."""
     data = check_kind(data, dict, "chain", "an object with initial and transition")
     check_keys(data, ("initial", "transition", "kind"), "chain")
+    rows = _read_list(data, "transition")
+    if any(isinstance(each, dict) for each in (data.get("initial"), *rows)):
+        return ChainBox(_read_bounded(data.get("initial")), map(_read_bounded, rows))
     return MarkovChain(_read_list(data, "initial"), _read_list(data, "transition"))
+
+
+def _read_bounded(row: Any) -> Any:
+    """A distribution, or bounds of one."""
+    if not isinstance(row, dict):
+        return row
+    check_keys(row, ("low", "high"), "bounds of a chain")
+    return Box(_read_list(row, "low"), _read_list(row, "high"))
 
 
 def read_blocks(data: dict[str, Any]) -> tuple[Blocks, int]:
