@@ -1,4 +1,4 @@
-"""Sets of priors on records: mixtures (`Hull`), bounds by value (`Box`), and on chains (`ChainBox`)."""
+"""Sets of priors on records: mixtures (`Hull`), bounds by value (`Box`), of chains (`ChainBox`)."""
 
 from __future__ import annotations
 
