@@ -65,6 +65,7 @@ sankararaman09 | Sriram Sankararaman, Guillaume Obozinski, Michael Jordan, Eran 
     Genomic Privacy and Limits of Individual Detection in a Pool | Nature Genetics | 2009
 johnson13 | Aaron Johnson, Vitaly Shmatikov | Privacy-Preserving Data Exploration in Genome-Wide
     Association Studies | ACM KDD | 2013
+mcsherry09 | Frank McSherry | Privacy Integrated Queries | ACM SIGMOD | 2009
 dwork06 | Cynthia Dwork, Frank McSherry, Kobbi Nissim, Adam Smith | Calibrating Noise to
     Sensitivity in Private Data Analysis | TCC | 2006
 steinke23 | Thomas Steinke, Milad Nasr, Matthew Jagielski | Privacy Auditing with One (1)
@@ -129,6 +130,10 @@ T23: I(X;Y) ≤ ι gives for every row a mean total variation between posterior 
     answering Wang14]
 T24: ε-DP on independent binary rows gives I(X;Y) ≤ Σ [H(p(1−q) + (1−p)q) − H(q)], q =
     1/(1+e^ε), attained by randomised response [ours, answering Wang14]
+T25: questions about parts that people are put into by their own rows alone are paid side by side:
+    E, of those about everyone, + the largest part's level between added or removed people; E +
+    max(the largest part's, the two largest of entering and leaving) between replaced ones; alike
+    for ρ [McSherry09, the second bound ours]
 T26: for independent rows whose distributions lie anywhere in convex sets the least distortion at ε
     under the worst of them is the sum of the rows' own, each one linear program, and a product
     attains it [ours, answering Wang14]

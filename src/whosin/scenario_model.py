@@ -138,6 +138,7 @@ Domains = Annotated[
     Mapping[str, Any],
     Kind("domains", _take("a table of columns ([domains])", Mapping), DOMAINS_SCHEMA),
 ]
+Shares = Annotated[Any, Kind("list", _take_any, {"type": "array", "minItems": 1})]
 Queries = Annotated[Any, Kind("queries", _take_any, {"type": "array", "minItems": 1})]
 
 
@@ -366,6 +367,7 @@ class RequestedTable(Section, place="[table]"):
     max_rows_per_group: Whole | None = say("How many rows of a privacy unit count in a group.")
     max_groups: Whole | None = say("How many groups a privacy unit counts in, at most.")
     people: Whole | None = say("How many people are in it, where that is public; for dry runs.")
+    part: Text | None = say("The column of parts that are paid side by side; or least(column).")
 
 
 class TableSection(RequestedTable):
@@ -478,6 +480,17 @@ class AboutSection(Section, place="[about]"):
 ABOUT_UNSAID = AboutSection.read({}, "about")
 
 
+class ScheduleSection(Section, place="[schedule]"):
+    """How the budget is divided over time; set when the dataset is opened."""
+
+    every: Text | None = say("day, week, month, quarter or year.")
+    until: Text | None = say("The last year, month or day: 2027-12.")
+    start: Text | None = say("The first one; the day on which the dataset is opened by default.")
+    periods: Shares = say("Or the periods: ['2027-01..2027-06', '2027-07..2027-12'].")
+    shares: Shares = say("The share of the budget of each period; equal by default.")
+    unspent: Text | None = say("rolls-on (by default) or lapses: what a period leaves.")
+
+
 class ScenarioModel(Section):
     """A whosin scenario."""
 
@@ -498,6 +511,9 @@ class ScenarioModel(Section):
     ledger: LedgerSection = say("Where the budget is kept.", LedgerSection.read({}, "ledger"))
     budget: BudgetSection = say(
         "How the batch divides its budget.", BudgetSection.read({}, "budget")
+    )
+    schedule: ScheduleSection = say(
+        "How the budget is divided over time.", ScheduleSection.read({}, "schedule")
     )
     domains: Domains = say("What columns may hold; public knowledge.", None)
     queries: Queries = say("The questions.")

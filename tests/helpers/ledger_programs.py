@@ -64,12 +64,14 @@ def python(code: str, *arguments: object) -> str:
 
 
 def kill_until(goal: int, url: object, home: Path, kills: int, capsys: Any) -> None:
-    """Rounds of kills, each on a dataset of its own, until so many processes were killed."""
+    """Rounds of kills, each on a dataset of its own, until so many processes were killed; every
+    other one over parts, periods and quotas."""
     total: dict[str, int] = {}
     for seed in range(10_000):
         folder = home / f"round {seed}"
         folder.mkdir()
-        options = ("--debits", "400", "--kills", str(kills), "--seed", str(seed))
+        options = ["--debits", "400", "--kills", str(kills), "--seed", str(seed)]
+        options += ["--accounts"] if seed % 2 else []
         found = run_kills(url, folder, *options)
         total = {key: total.get(key, 0) + value for key, value in found.items()}
         with capsys.disabled():

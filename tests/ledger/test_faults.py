@@ -30,6 +30,12 @@ def test_eight_processes_and_kill_9(tmp_path):
     base.close()
 
 
+def test_kills_over_parts_periods_and_quotas(tmp_path):
+    options = ("--debits", "32", "--kills", "10", "--accounts")
+    found = run_kills(tmp_path / "ledger.db", tmp_path, *options)
+    assert found["kills"] >= 10 and found["refused"] > 20 and found["debits"] > 60
+
+
 @pytest.mark.soak
 def test_ten_thousand_kills(capsys) -> None:
     with tempfile.TemporaryDirectory() as home:

@@ -1001,7 +1001,7 @@ def test_dust_is_shown_as_nothing_and_can_still_be_spent_to_the_unit(ledger):
 
 @given(st.integers(0, 10**13), st.integers(0, 10**13), st.integers(0, 5000))
 def test_what_is_shown_is_never_more_than_what_is_left(left, total, debits):
-    shown = books.budget.drop_dust(left, total, debits)
+    shown = books.budget_state.drop_dust(left, total, debits)
     assert shown in (0, left)
     if debits == 0 or left > max(total / 10**9, debits + 1):
         assert shown == left

@@ -17,7 +17,7 @@ import whosin as wi
 from ledger_programs import run_killed
 from suspending_checks import PLAN, PRICE, SUSPENDED, check_a_release_of_its_own, check_suspending
 from whosin.errors import BrokenHistory, BudgetRefused, ScanFailed, SourceChanged, StoreFailed
-from whosin.ledger import budget as ledger_budget
+from whosin.ledger import budget_state as states
 from whosin.ledger import verify
 from whosin.release import Count, DuckDB, Rows, Session, Table
 
@@ -73,29 +73,25 @@ def test_a_suspension_cannot_be_wiped_off(ledger, tmp_path, forgery):
 
 def test_a_history_that_answers_while_it_is_suspended_is_broken(ledger, monkeypatch):
     """Someone patched the refusal away: the entries still show it."""
-    from whosin.ledger import registry
-
     ledger.register("d", PLAN)
     debit = ledger.debit("d", "r", PRICE)
     ledger.suspend("d", "r")
-    monkeypatch.setattr(registry, "refuse_suspended", lambda _: None)
+    monkeypatch.setattr(states, "refuse_suspended", lambda _: None)
     ledger.store(debit, 1)
     with pytest.raises(BrokenHistory, match="while it was suspended"):
         verify(ledger, "d")
 
 
 def test_states_are_what_they_were_before_a_suspension():
-    for state in ledger_budget.BASIC_STATES:
+    for state in states.BASIC_STATES:
+        assert states.state_after_resuming(states.state_after_suspension(state)) == state
+        assert states.state_after_suspension(
+            states.state_after_suspension(state)
+        ) == states.state_after_suspension(state)
+        assert len(states.state_after_suspension(state)) <= 24  # the column's width
         assert (
-            ledger_budget.state_after_resuming(ledger_budget.state_after_suspension(state)) == state
-        )
-        assert ledger_budget.state_after_suspension(
-            ledger_budget.state_after_suspension(state)
-        ) == ledger_budget.state_after_suspension(state)
-        assert len(ledger_budget.state_after_suspension(state)) <= 24  # the column's width
-        assert (
-            ledger_budget.state_after_resuming(
-                ledger_budget.state_after_closing(ledger_budget.state_after_suspension(state))
+            states.state_after_resuming(
+                states.state_after_closing(states.state_after_suspension(state))
             )
             == "closed"
         )

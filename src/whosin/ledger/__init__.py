@@ -15,10 +15,11 @@
 >>> ledger.dispose(); folder.cleanup()
 """
 
-from whosin.ledger.budget import BudgetState, Cost, Spend
+from whosin.ledger.budget import Cost, Spend
+from whosin.ledger.budget_state import BudgetState
 from whosin.ledger.entries import Debit, Entry
-from whosin.ledger.joint import JointBudget
-from whosin.ledger.ledger import HistoryCheck, Ledger, verify
+from whosin.ledger.ledger import JointBudget, Ledger
+from whosin.ledger.verification import HistoryCheck, verify
 
 __all__ = ["BudgetState", "Cost", "Debit", "Entry", "HistoryCheck", "JointBudget", "Ledger"]
 __all__ += ["Spend", "verify"]

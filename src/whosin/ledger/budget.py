@@ -1,100 +1,57 @@
-"""What an answer costs, how costs compose, what a plan allows, and a dataset's budget state.
+"""What an answer costs, how costs compose, what a plan allows, and where it may be spent.
 
-A dataset is open, complete (it had a release that allows no other) or closed, and on top of that it
-may be suspended: an engine failed after a debit, and nothing is drawn until the curator has looked.
-Suspending and resuming never change the state underneath.
+A dataset has one total (ε, δ), set once. What else its curator declares only says where the total
+may be spent; the total is checked at every debit, and is what protects people.
+
+* *Parts* are paid side by side (T25). A rule that looks at a person's rows alone puts each person
+  into at most one part. Two neighbours differ in one person, who is in one part, or moves between
+  two. So the total is E + the largest part's level between added or removed people, and E + max(the
+  largest part's level, the two largest levels of entering and leaving) between replaced ones, E
+  being the cost of questions about everyone; alike for ε, ρ and δ. `Accounts` keeps these few
+  sums, which only grow, so that a debit reads and writes no part but its own. When a dataset goes
+  on with another table, people may be in other parts: the total becomes E, and parts begin anew.
+* *Periods* (`Schedule`) are ceilings of the total by the date: what all periods up to now allow,
+  or, where unspent shares lapse, the total when the period began and its own share. People who are
+  in several periods are the rule: periods are never paid side by side.
+* *Quotas* (`Quota`) are shares of the total that are kept for some people until a date. Everyone
+  together, spent and kept, stays within the total: who asks makes no difference to whoever is
+  protected, since colluding analysts are one adversary.
 """
 
 from __future__ import annotations
 
+import json
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import date, timedelta
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from whosin import beliefs
 from whosin.beliefs import NEIGHBOUR_RELATIONS as NEIGHBOUR_RELATIONS
 from whosin.calibration import Plan
-from whosin.errors import InvalidInput, UnknownName, check_kind, invalid_value
+from whosin.errors import (
+    BudgetRefused,
+    InvalidInput,
+    UnknownName,
+    check_kind,
+    invalid_value,
+    spell,
+)
 from whosin.exact import (
     ball,
     ball_end,
-    exp_up,
-    probability,
-    rational,
     read_ranged,
-    round_down,
-    round_up,
 )
 from whosin.ledger import encoding
 from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS
-from whosin.ledger.registration import RegisteredTable, Registration, read_registration
-from whosin.notebook_display import Displayed
+from whosin.ledger.encoding import ZERO_COST as ZERO_COST
+from whosin.ledger.encoding import Cost as Cost
+from whosin.ledger.registration import Registration, read_registration
 
 COUNTED_NOTION = "counted"
 """The key of a question that says what of the table's rows counts."""
-
-
-@dataclass(frozen=True)
-class Cost:
-    """The cost of one answer between neighbours of one relation, in units (see `units`).
-
-    Attributes:
-        epsilon: pure ε; `INFINITE_UNITS` where there is none.
-        rho: ρ of zero-concentrated DP.
-        delta: δ of an answer that is only (ε, δ)-DP, or δ-approximately ρ-zCDP.
-    """
-
-    epsilon: int
-    rho: int
-    delta: int = 0
-
-    def __post_init__(self) -> None:
-        most = encoding.INFINITE_UNITS
-        if type(self.epsilon) is type(self.rho) is type(self.delta) is int and (
-            0 <= self.epsilon <= most and 0 <= self.rho <= most and 0 <= self.delta <= most
-        ):
-            return
-        for name, value in vars(self).items():
-            if type(value) is not int or not 0 <= value <= encoding.INFINITE_UNITS:
-                raise invalid_value(
-                    f"{name} of a cost", "a whole number of ledger units", repr(value)
-                )
-
-    @classmethod
-    def pure(cls, epsilon: object, delta: object = 0, *, rho: object = None) -> Cost:
-        """An ε-DP answer, or an (ε, δ)-DP one, which is δ-approximately ε²/2-zCDP.
-
-        Args:
-            rho: what the answer is proved to cost in ρ by itself, where that is less than ε²/2.
-        """
-        failing = encoding.cost_units(delta, "delta", encoding.DELTA_UNITS)
-        if isinstance(epsilon, float) and math.isinf(epsilon) and epsilon > 0:
-            return cls(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS, failing)
-        level = encoding.cost_units(epsilon, "epsilon")
-        concentrated = encoding.rho_from_epsilon(level)
-        if rho is not None:
-            own = rational(rho, "rho") * encoding.EPSILON_UNITS
-            concentrated = min(concentrated, max(0, math.ceil(own)))
-        return cls(level, concentrated, failing)
-
-    @classmethod
-    def gaussian(cls, rho: object, delta: object = 0) -> Cost:
-        """An answer with Gaussian noise, by its ρ = Δ²/(2σ²)."""
-        failing = encoding.cost_units(delta, "delta", encoding.DELTA_UNITS)
-        return cls(encoding.INFINITE_UNITS, encoding.cost_units(rho, "rho"), failing)
-
-    def __add__(self, other: Cost) -> Cost:
-        if not isinstance(other, Cost):
-            raise invalid_value("cost", "a Cost", repr(other))
-        most = encoding.INFINITE_UNITS
-        return Cost(
-            min(self.epsilon + other.epsilon, most),
-            min(self.rho + other.rho, most),
-            min(self.delta + other.delta, most),
-        )
 
 
 JOINT_FAMILIES = ("one-of", "fixed-probability", "uninformed")
@@ -117,7 +74,8 @@ class Spend:
         promise: the adversary and the target of a promise of its own (see `describe_promise`).
         registration: the table that it is asked of; a dataset that is bound to one takes no other.
         after: for a release that was measured together with those before it: how many these were.
-            Its cost is what it adds to the joint level (`ledger.joint`).
+            Its cost is what it adds to the joint level (`JointBudget`).
+        part: the one part whose people's rows it reads; None where it is about everyone.
     """
 
     what: Mapping[str, Any]
@@ -127,6 +85,7 @@ class Spend:
     promise: Mapping[str, Any] | None = None
     registration: Registration | None = None
     after: int | None = None
+    part: str | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.what, Mapping) or not isinstance(self.costs, Mapping):
@@ -146,6 +105,11 @@ class Spend:
         if self.promise is not None:
             object.__setattr__(self, "promise", encoding.plain_copy(self.promise, "promise"))
         read_registration(self.registration)
+        if self.part is not None:
+            object.__setattr__(self, "part", encoding.read_name(self.part, "part"))
+            if self.alone or self.after is not None:
+                message = "a promise that does not add up is about everyone, and not about a part"
+                raise InvalidInput(message, field="part", value=self.part)
 
     def cost(self, relation: str) -> Cost:
         """The cost between neighbours of this relation."""
@@ -161,6 +125,7 @@ class Spend:
             "alone": self.alone,
         }
         data |= {} if self.after is None else {"after": self.after}
+        data |= {} if self.part is None else {"part": self.part}
         return data if self.promise is None else data | {"promise": self.promise}
 
 
@@ -171,9 +136,8 @@ def describe_promise(plan: Plan) -> dict[str, Any]:
     return {key: data[key] for key in ("target", "family", "delta", *own)}
 
 
-# How debits compose, also for analysts who choose the next question after seeing answers.
-#
-# A dataset has a total (ε, δ). Two accountings of a history count, and one of them must hold:
+# How debits compose, also for analysts who choose the next question after seeing answers: one of
+# two accountings must hold.
 #
 # * *pure*: Σ εᵢ ≤ ε. Adding is right for adaptive analysts.
 # * *concentrated*: Σ ρᵢ ≤ ρ(ε, δ/2), where an ε-DP answer has ρ = ε²/2, a selection with Gumbel
@@ -181,24 +145,11 @@ def describe_promise(plan: Plan) -> dict[str, Any]:
 #   before Σ ρᵢ exceeds a bound fixed in advance is ρ-zCDP for adaptive analysts (Feldman and Zrnic
 #   2021; Whitehouse et al. 2023, Theorem 1).
 #
-# Answers that are themselves only (εᵢ, δᵢ)-DP may use Σ δᵢ ≤ δ/4 in all.
-#
-# *Why "one of them" is enough.* Fix two neighbours; P and Q are the distributions of the whole
-# transcript. An (εᵢ, δᵢ)-DP answer is, with probability 1 − δᵢ, one of an εᵢ-DP pair (Bun and
-# Steinke 2016, section 8), so P = P' + a part of mass at most δ/4, and P' = w·P₀, Q ≥ w·Q₀ with the
-# same weight w(transcript) ≤ 1, where P₀ and Q₀ have no δᵢ. Readings only grow, so a transcript on
-# which a reading holds at the end is one on which it held throughout. Let A be the transcripts on
-# which the pure reading holds and B the others. On A, P₀ ≤ e^ε Q₀ at every transcript. On B our
-# mechanism agrees with the one that stops where the concentrated reading ends, which is (ε,
-# δ/2)-DP. For every event S, P[S] ≤ δ/4 + P'[S∩A] + P'[S∩B] ≤ δ/4 + e^ε Q[S∩A] + e^ε Q[S∩B] + δ/2 ≤
-# e^ε Q[S] + δ.
-#
-# *What was spent so far* is a stronger claim: it is made at a time that the analyst chose, about an
-# ε that depends on the answers. The pure sum may be read at any time, since the argument for A
-# holds at every transcript with that transcript's own Σ εᵢ. A ρ may not, but levels fixed in
-# advance may: level j ends at ρⱼ = ρ·2^(−j/4), and reads at δ/2 for j = 0 and at δ/(4j(j+1)) below,
-# δ/4 in all. With Bⱼ the transcripts that are read at level j, and εⱼ its ε, the same sum gives
-# P[S] ≤ ∫_S e^(ε of the transcript) dQ + δ/4 + δ/2 + δ/4.
+# Answers that are themselves only (εᵢ, δᵢ)-DP may use Σ δᵢ ≤ δ/4 in all. docs/ledger.md proves that
+# one of them is enough: it fixes two neighbours, so that questions about parts in which neither
+# differs drop out, and needs of a sum only that it grows. What was spent so far is read at levels
+# fixed in advance: level j ends at ρⱼ = ρ·2^(−j/4), and reads at δ/2 for j = 0 and at δ/(4j(j+1))
+# below, δ/4 in all.
 
 CERTIFYING_BITS = 200
 ORDER_RANGE = (-16.0, 28.0)
@@ -316,7 +267,7 @@ class Budget:
     @classmethod
     def of(cls, plan: Plan) -> Budget:
         """The plan's ε is the total."""
-        epsilon, delta = _plan_total(plan)
+        epsilon, delta = plan_total(plan)
         rho = concentrated_budget(epsilon, conversion_delta(delta))
         return cls(plan.relation, epsilon, rho, delta // 4, not plan.composes)
 
@@ -328,13 +279,16 @@ class Budget:
 
     def holds(self, cost: Cost) -> bool:
         """Whether a history of this total cost is within the budget, by one of the accountings."""
-        pure = cost.epsilon <= self.epsilon
-        concentrated = self.rho > 0 and cost.rho <= self.rho
-        return cost.delta <= self.delta and (pure or concentrated)
+        return cost.within(self.limit)
+
+    @property
+    def limit(self) -> Cost:
+        """The total as a cost."""
+        return Cost(self.epsilon, self.rho, self.delta)
 
     def proved(self, plan: Plan) -> bool:
         """Whether this total, which may have been written elsewhere, keeps the plan."""
-        epsilon, delta = _plan_total(plan)
+        epsilon, delta = plan_total(plan)
         limit = concentrated_limit(epsilon, conversion_delta(delta))
         fixed = Budget(plan.relation, epsilon, self.rho, delta // 4, not plan.composes)
         return self == fixed and 0 <= self.rho <= limit
@@ -347,10 +301,10 @@ def conversion_delta(delta: int) -> Fraction:
 
 def best_accounting(cost: Cost, budget: Budget, plan: Plan) -> tuple[int, str]:
     """(ε, in units; which reading gave it) of a history at any time: the better of the two."""
-    return _best_reading(cost, budget.epsilon, budget.rho, _plan_total(plan)[1])
+    return best_reading(cost, budget.epsilon, budget.rho, plan_total(plan)[1])
 
 
-def _best_reading(cost: Cost, epsilon: int, rho: int, delta: int) -> tuple[int, str]:
+def best_reading(cost: Cost, epsilon: int, rho: int, delta: int) -> tuple[int, str]:
     """As `best_accounting`, within ρ, which is (ε, δ) at its end."""
     # Gaussian noise that tells nothing has ρ = 0.
     result = encoding.INFINITE_UNITS if cost.rho else 0
@@ -361,7 +315,7 @@ def _best_reading(cost: Cost, epsilon: int, rho: int, delta: int) -> tuple[int, 
     return min((cost.epsilon, "pure"), (result, "concentrated"), key=lambda pair: pair[0])
 
 
-def _plan_total(plan: Plan) -> tuple[int, int]:
+def plan_total(plan: Plan) -> tuple[int, int]:
     return (
         encoding.budget_units(plan.epsilon, "epsilon of the plan"),
         encoding.budget_units(plan.dp_delta, "delta of the plan", encoding.DELTA_UNITS),
@@ -369,326 +323,346 @@ def _plan_total(plan: Plan) -> tuple[int, int]:
 
 
 @dataclass(frozen=True)
-class BudgetState(Displayed):
-    """The state of one dataset.
+class PartLevel:
+    """What questions about one part cost.
 
     Attributes:
-        state: "open", "closed" (by hand) or "complete" (a release of its own was made).
-        suspended: whether an engine failed after a debit, and the curator has not looked yet.
-        suspensions: how often that happened.
-        spent: the total cost so far, in units.
-        debits: how many answers were paid for.
-        entries: how many entries the history has.
-        head: the digest that ends the history; print it, and a rewritten history will show.
-        registered: the table that the budget is for; None where none was named.
+        own: between neighbours of the dataset's relation.
+        entering: where a person enters or leaves.
+        epoch: how often the parts had begun anew.
     """
 
-    dataset: str
-    state: str
-    plan: Plan
-    budget: Budget
-    spent: Cost
-    debits: int
-    entries: int
-    head: str
-    last: str
-    registered: RegisteredTable | None = None
-    suspended: bool = False
-    suspensions: int = 0
-
-    @property
-    def epsilon(self) -> float:
-        """The ε of all answers together, rounded up: the better of the two readings.
-
-        It may be read at any time, also by someone who chose the time after seeing
-        answers.
-        """
-        return round_up(encoding.number_from_units(self._read[0]))
-
-    @property
-    def reading(self) -> str:
-        """Which reading gave `epsilon`: "pure" or "concentrated"."""
-        return self._read[1]
-
-    @property
-    def _read(self) -> tuple[int, str]:
-        return best_accounting(self.spent, self.budget, self.plan)
-
-    @property
-    def _unspent(self) -> tuple[int, int]:
-        """(ε, ρ) that are left, in units; none where nothing more may be asked."""
-        if self.state != "open":
-            return 0, 0
-        left = self.budget.epsilon - self.spent.epsilon, self.budget.rho - self.spent.rho
-        return max(0, left[0]), max(0, left[1])
-
-    @property
-    def remaining(self) -> float:
-        """What is left of ε for one answer with pure noise, rounded down."""
-        return _float_down(self.left)
-
-    @property
-    def left(self) -> int:
-        """The same in units."""
-        pure, rho = self._unspent
-        return max(pure, encoding.epsilon_from_rho(rho))
-
-    @property
-    def remaining_rho(self) -> float:
-        """What is left of ρ for answers with Gaussian noise, rounded down; 0 without a δ."""
-        return _float_down(self._unspent[1])
-
-    @property
-    def spendable(self) -> float:
-        """`remaining`, and 0 where that is dust (see `drop_dust`): what people are shown."""
-        return _float_down(self.spendable_units)
-
-    @property
-    def spendable_units(self) -> int:
-        """The same in units."""
-        pure = drop_dust(self._unspent[0], self.budget.epsilon, self.debits)
-        return max(pure, encoding.epsilon_from_rho(self._spendable_rho))
-
-    @property
-    def spendable_rho(self) -> float:
-        """`remaining_rho`, and 0 where that is dust."""
-        return _float_down(self._spendable_rho)
-
-    @property
-    def _spendable_rho(self) -> int:
-        return drop_dust(self._unspent[1], self.budget.rho, self.debits)
-
-    @property
-    def certain(self) -> bool:
-        """Whether `ratio` holds without exception: pure ε added up, and no δ was used."""
-        read, reading = self._read
-        return read < encoding.INFINITE_UNITS and reading == "pure" and not self.spent.delta
-
-    @property
-    def by_itself(self) -> bool:
-        """Whether the one answer was a release of its own: its promise is the plan's, not an ε."""
-        return self.state == "complete" or self.spent.rho >= encoding.INFINITE_UNITS
-
-    @property
-    def ratio(self) -> float:
-        """The largest likelihood ratio that all answers together allow against the plan's family.
-
-        Where pure ε add up it is e^(kε), k the size of the groups that come and go together. With a
-        δ, by T18: the ratio exceeds e^ε/(1 − δ'/δ) with probability at most δ, where δ' is the δ of
-        the data's (ε, δ') guarantee and δ is `Plan.failure`.
-        """
-        if not self.debits:
-            return 1.0
-        group = self.plan.family.adversary().group
-        if self.epsilon * group > 700:
-            return math.inf
-        ratio = exp_up(Fraction(self.epsilon) * group)
-        if not self.certain:
-            if not 0 < self.plan.failure < 1:
-                return math.inf
-            ratio /= 1 - rational(self.plan.dp_delta) / self.plan.failure
-        return round_up(ratio)
-
-    def posterior(self, prior: object) -> float:
-        """How sure someone who was `prior` sure can have become."""
-        believed = probability(prior, "prior")
-        if self.ratio == math.inf:
-            return 1.0 if believed else 0.0
-        return round_up(Fraction(beliefs.posterior(Fraction(self.ratio), believed)))
-
-    def to_dict(self) -> dict[str, object]:
-        """Return the fields as plain data for JSON."""
-        return {
-            "dataset": self.dataset,
-            "state": "suspended" if self.suspended else self.state,
-            "suspensions": self.suspensions,
-            "relation": self.budget.relation,
-            "budget_epsilon": _float_down(self.budget.epsilon),
-            "budget_delta": self.plan.dp_delta,
-            "spent_epsilon": _finite_or_text(self.epsilon),
-            "reading": self.reading,
-            "remaining_epsilon": self.remaining,
-            "remaining_rho": self.remaining_rho,
-            "ratio": _finite_or_text(self.ratio),
-            "alone": self.budget.alone,
-            "debits": self.debits,
-            "entries": self.entries,
-            "last": self.last,
-            "head": self.head,
-            "plan": self.plan.to_dict(),
-            "registration": None if self.registered is None else self.registered.public(),
-        }
+    own: Cost = ZERO_COST
+    entering: Cost = ZERO_COST
+    epoch: int = 0
 
 
 @dataclass(frozen=True)
-class PeopleBudget:
-    """What datasets of the same privacy unit and columns allow together of someone who is in all.
-
-    What was spent between neighbouring worlds adds up, as pure ε or as ρ, and so do the budgets'
-    (ε, δ); beliefs are read off once, from the starting prior, and never added.
+class Quota:
+    """A share of the total that is kept for some people.
 
     Attributes:
-        states: the datasets.
-        apart: those that are about other people by the curator's word (`--new-people`).
+        until: the last day on which they may spend it; "" for no end. What they leave is everyone's
+            then.
+        members: whose answers are paid from it.
     """
 
-    states: tuple[BudgetState, ...]
-    apart: tuple[str, ...]
+    limit: Cost
+    spent: Cost = ZERO_COST
+    until: str = ""
+    members: tuple[str, ...] = ()
 
-    @property
-    def adds(self) -> bool:
-        """Whether what was spent is between the same neighbours, and adds up."""
-        one_relation = len({each.budget.relation for each in self.states}) == 1
-        return one_relation and not any(each.by_itself for each in self.states)
-
-    @property
-    def _read(self) -> tuple[int, str]:
-        """(ε, in units; which reading gave it) of all answers, at any time.
-
-        As for one dataset, with the sums of ρ, of what each dataset may spend of it, and of δ: a
-        dataset that has spent more, by the pure reading, has no such end. What single answers use
-        of δ is at most a quarter of each δ, and so of their sum.
-        """
-        if not self.adds:
-            return INFINITE_UNITS, "pure"
-        cost = sum((each.spent for each in self.states), Cost(0, 0))
-        ends = [each.budget.rho or _pure_end(each.budget) for each in self.states]
-        within = all(each.spent.rho <= end for each, end in zip(self.states, ends, strict=True))
-        epsilon = sum(each.budget.epsilon for each in self.states)
-        delta = sum(_plan_total(each.plan)[1] for each in self.states)
-        return _best_reading(cost, epsilon, sum(ends) if within and delta else 0, delta)
-
-    @property
-    def certain(self) -> bool:
-        """Whether `epsilon` holds without exception: pure ε added up, and no δ was used."""
-        return self._read[1] == "pure" and not any(each.spent.delta for each in self.states)
-
-    @property
-    def epsilon(self) -> float:
-        """The ε of all answers of all datasets, rounded up; infinite where they do not add."""
-        return round_up(encoding.number_from_units(self._read[0]))
-
-    @property
-    def budget_epsilon(self) -> float:
-        """The ε of all budgets, rounded up: what it may come to, with the sum of their δ; infinite
-        where they do not add."""
-        if not self.adds or any(each.budget.alone for each in self.states):
-            return math.inf
-        return round_up(sum(Fraction(each.budget.epsilon, EPSILON_UNITS) for each in self.states))
-
-    @property
-    def failure(self) -> Fraction:
-        """The probability with which beliefs may move further where a δ is used (T18)."""
-        return sum((each.plan.failure for each in self.states if each.plan.dp_delta), Fraction(0))
-
-    @property
-    def prior(self) -> Fraction:
-        """The largest belief that the plans are for, below certainty; one half where none is."""
-        ends = [each.plan.beliefs[1] for each in self.states]
-        return max((end for end in ends if end < 1), default=Fraction(1, 2))
-
-    def posterior(self, epsilon: float, *, certain: bool = True) -> float:
-        """How sure someone who was `prior` sure can become at a total ε, rounded up; but for a
-        probability of `failure` where that is not certain: e^ε/(1 − δ'/δ) by T18, δ' the sum of the
-        plans' δ."""
-        group = max(each.plan.family.adversary().group for each in self.states)
-        uncertain_group = not certain and group > 1
-        if epsilon * group > 700 or uncertain_group or not (certain or self.failure < 1):
-            return 1.0
-        ratio = exp_up(Fraction(epsilon) * group)
-        if not certain and self.failure:
-            used = sum((rational(each.plan.dp_delta) for each in self.states), Fraction(0))
-            ratio /= 1 - used / self.failure
-        return round_up(Fraction(beliefs.posterior(Fraction(round_up(ratio)), self.prior)))
+    def is_open(self, day: str) -> bool:
+        """Whether its members may spend it on this day."""
+        return not self.until or day <= self.until
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain data for JSON."""
-        whole = not self.failure
-        return {
-            "datasets": [each.dataset for each in self.states],
-            "other_people_by_curators_word": list(self.apart),
-            "reading": self._read[1],
-            "spent_epsilon": _finite_or_text(self.epsilon),
-            "budget_epsilon": _finite_or_text(self.budget_epsilon),
-            "prior": float(self.prior),
-            "posterior": self.posterior(self.epsilon, certain=self.certain),
-            "budget_posterior": self.posterior(self.budget_epsilon, certain=whole),
-            "failure": round_up(self.failure),
-        }
+        """Plain data, as a ledger keeps it."""
+        amounts = {key: [*vars(getattr(self, key)).values()] for key in ("limit", "spent")}
+        return {**amounts, "until": self.until, "members": list(self.members)}
+
+    @classmethod
+    def read(cls, data: Mapping[str, Any]) -> Quota:
+        """A quota from what `to_dict` made of it."""
+        limit, spent = Cost(*data["limit"]), Cost(*data["spent"])
+        return cls(limit, spent, str(data["until"]), tuple(map(str, data["members"])))
 
 
-def _pure_end(budget: Budget) -> int:
-    """The most ρ that a budget of pure ε alone may come to."""
-    return encoding.rho_from_epsilon(budget.epsilon)
+_SUM_KEYS = ("everyone", "largest", "first", "second", "begun")
 
 
-def group_by_people(states: Sequence[BudgetState]) -> list[PeopleBudget]:
-    """Datasets whose people may be the same, where there are several: those with one privacy unit
-    and the same columns."""
-    groups: dict[str, list[BudgetState]] = {}
-    for each in states:
-        if each.registered is not None and each.registered.registration.schema:
-            about = each.registered.registration
-            shape = encoding.canonical_json([about.privacy_unit, dict(about.schema)])
-            groups.setdefault(shape, []).append(each)
-    return [
-        PeopleBudget(
-            tuple(group),
-            tuple(
-                each.dataset
-                for each in group
-                if each.registered is not None and each.registered.registration.apart_from
-            ),
-        )
-        for group in groups.values()
-        if len(group) > 1
-    ]
+@dataclass(frozen=True)
+class Accounts:
+    """What was spent where: few sums, however many parts there are.
 
-
-def drop_dust(left: int, total: int, debits: int) -> int:
-    """What is left, in units, or 0 where it is dust.
-
-    Dust is what rounding leaves over, a unit for the total and one for each debit, or less than a
-    billionth of the total: an answer paid with it would have a billion times the noise (for ρ,
-    thirty thousand times) of one that is paid with all. Only what is shown changes, and only
-    towards less; a debit that small is still checked, and paid, to the unit.
+    Attributes:
+        everyone: the cost of questions about everyone, and of all parts before the last amendment.
+        largest: the largest level of a part, currency by currency.
+        first, second: the two largest levels of entering and leaving; only between replaced people.
+        epoch: how often the parts began anew.
+        period: the first day of the period of the last debit, where unspent shares lapse.
+        begun: the total when that period began.
+        quotas: by name.
     """
-    dust = max(total // 10**9, debits + 1) if debits else 0
-    return left if left > dust else 0
+
+    everyone: Cost = ZERO_COST
+    largest: Cost = ZERO_COST
+    first: Cost = ZERO_COST
+    second: Cost = ZERO_COST
+    epoch: int = 0
+    period: str = ""
+    begun: Cost = ZERO_COST
+    quotas: Mapping[str, Quota] = field(default_factory=dict)
+
+    @property
+    def total(self) -> Cost:
+        """What all answers together cost between any two neighbours."""
+        return self.everyone + self.largest.larger(self.first + self.second)
+
+    def pay(
+        self, spend: Spend, relation: str, level: PartLevel, quota: str | None = None
+    ) -> tuple[Accounts, PartLevel]:
+        """The accounts after an answer, and the level of its part.
+
+        Args:
+            level: that of its part before it, in whatever epoch.
+            quota: whose share it is paid from.
+        """
+        cost, result = spend.cost(relation), self
+        if quota is not None:
+            kept = self.quotas[quota]
+            paid = {quota: replace(kept, spent=kept.spent + cost)}
+            result = replace(result, quotas={**self.quotas, **paid})
+        if spend.part is None:
+            return replace(result, everyone=self.everyone + cost), level
+        before = level if level.epoch == self.epoch else PartLevel(epoch=self.epoch)
+        entering = before.entering + spend.cost("add-remove")
+        after = PartLevel(before.own + cost, entering, self.epoch)
+        result = replace(result, largest=self.largest.larger(after.own))
+        if relation == "replace":
+            known = zip(*(vars(each).values() for each in (self.first, self.second)), strict=True)
+            moves = zip(vars(before.entering).values(), vars(entering).values(), strict=True)
+            pairs = [_raise_two(two, *move) for two, move in zip(known, moves, strict=True)]
+            first, second = (Cost(*each) for each in zip(*pairs, strict=True))
+            result = replace(result, first=first, second=second)
+        return result, after
+
+    def seen_from(self, level: PartLevel, relation: str) -> Cost:
+        """What counts for a question about one part alone: not what was asked of others, but for
+        someone who may have moved from there."""
+        mine = level if level.epoch == self.epoch else PartLevel()
+        amounts = (vars(each).values() for each in (mine.entering, self.first, self.second))
+        beside = [two if own == one else one for own, one, two in zip(*amounts, strict=True)]
+        moved = ZERO_COST if relation != "replace" else mine.entering + Cost(*beside)
+        return self.everyone + mine.own.larger(moved)
+
+    def begin_parts(self) -> Accounts:
+        """The accounts of a dataset that goes on with another table."""
+        if self.largest == self.first == ZERO_COST:
+            return self
+        kept = {"period": self.period, "begun": self.begun, "quotas": self.quotas}
+        return Accounts(everyone=self.total, epoch=self.epoch + 1, **kept)  # type: ignore[arg-type]
+
+    def enter_period(self, schedule: Schedule | None, day: str) -> Accounts:
+        """The accounts as of a day: the first debit of a period finds where it begins."""
+        period = None if schedule is None or not schedule.lapses else schedule.find_period(day)
+        if period is None or period.first == self.period:
+            return self
+        return replace(self, period=period.first, begun=self.total)
+
+    def kept(self, day: str) -> Cost:
+        """What quotas keep for their members, unspent."""
+        open_ = [each for each in self.quotas.values() if each.is_open(day)]
+        return sum((each.limit.less(each.spent) for each in open_), ZERO_COST)
+
+    def text(self) -> str | None:
+        """What a ledger keeps of it; None where the total says it all."""
+        if replace(self, everyone=ZERO_COST) == Accounts():
+            return None
+        sums = {key: [*vars(getattr(self, key)).values()] for key in _SUM_KEYS}
+        quotas = {name: each.to_dict() for name, each in self.quotas.items()}
+        named = {"epoch": self.epoch, "period": self.period, "quotas": quotas}
+        return encoding.canonical_json(sums | named)
+
+    @classmethod
+    def read(cls, text: str | None, spent: Cost) -> Accounts:
+        """The accounts of a dataset that has spent this in all."""
+        if text is None:
+            return cls(everyone=spent)
+        data = json.loads(text)
+        sums = {key: Cost(*data[key]) for key in _SUM_KEYS}
+        quotas = {name: Quota.read(each) for name, each in data["quotas"].items()}
+        result = cls(**sums, epoch=data["epoch"], period=data["period"], quotas=quotas)
+        if result.total != spent or result.text() != text:
+            raise ValueError("accounts that do not add up")
+        return result
 
 
-def _finite_or_text(value: float) -> float | str:
-    return value if math.isfinite(value) else "inf"
+def _raise_two(two: tuple[int, int], before: int, after: int) -> tuple[int, int]:
+    """The two largest levels once a part's has risen; they need no names, since equal levels are
+    exchangeable."""
+    first, second = two
+    if before == first:
+        return after, second
+    return max(first, after), min(first, max(second, after))
 
 
-def _float_down(value: int) -> float:
-    return round_down(Fraction(value, encoding.EPSILON_UNITS))
+@dataclass(frozen=True)
+class Period:
+    """A period of a schedule, from its first day to before `end`, with what it allows."""
+
+    first: str
+    end: str
+    limit: Cost
 
 
-SUSPENDED_MARK = "suspended"
-BASIC_STATES = ("open", "complete", "closed")
+PERIOD_KINDS = ("day", "week", "month", "quarter", "year")
+UNSPENT_RULES = ("rolls-on", "lapses")
+MAX_PERIODS = 1_000
 
 
-def state_after_suspension(state: str) -> str:
-    """The state after a suspension."""
-    if is_suspended(state):
-        return state
-    return SUSPENDED_MARK if state == "open" else f"{SUSPENDED_MARK} {state}"
+@dataclass(frozen=True)
+class Schedule:
+    """How a total is divided over time.
+
+    Attributes:
+        said: how it was declared, as plain data.
+        periods: in their order; days between them are in none.
+        lapses: whether a period's unspent share is lost; otherwise it rolls on to the next.
+    """
+
+    said: Mapping[str, Any]
+    periods: tuple[Period, ...]
+    lapses: bool
+
+    @classmethod
+    def plan(cls, said: Mapping[str, Any], budget: Budget, today: str) -> Schedule:
+        """The schedule of a total.
+
+        Args:
+            said: "every" and "until" ("2027", "2027-12" or a day), perhaps "start", which is today
+                by default; or "periods", a list such as "2027-01..2027-03". "shares" of the total
+                are equal by default; "unspent" is "rolls-on" by default, or "lapses".
+        """
+        said = {key: value for key, value in said.items() if value is not None}
+        unspent = said.get("unspent", UNSPENT_RULES[0])
+        if unspent not in UNSPENT_RULES:
+            raise UnknownName("unspent", str(unspent), UNSPENT_RULES)
+        spans = _read_spans(said, today)
+        shares = said.get("shares", [Fraction(1, len(spans))] * len(spans))
+        if not isinstance(shares, list | tuple) or len(shares) != len(spans):
+            accepted = f"a list of one share for each of the {len(spans)} periods"
+            raise invalid_value("shares", accepted, repr(shares)[:80])
+        parts = [read_ranged(each, "shares", "above 0 and at most 1") for each in shares]
+        if sum(parts) > 1:
+            message = f"the shares of the periods add up to {spell(sum(parts))} of the budget"
+            raise InvalidInput(message, field="shares", hint="they may add up to 1 at most")
+        periods = [
+            Period(first.isoformat(), end.isoformat(), budget.part(part).limit)
+            for (first, end), part in zip(spans, parts, strict=True)
+        ]
+        if periods[-1].end <= today:
+            message = f"the schedule ended with {last_day(periods[-1])}, and today is {today}"
+            raise InvalidInput(message, field="until", hint="nothing could ever be asked")
+        plain = {**said, **({"shares": [str(each) for each in shares]} if "shares" in said else {})}
+        return cls(encoding.plain_copy(plain, "schedule"), tuple(periods), unspent == "lapses")
+
+    def find_period(self, day: str) -> Period | None:
+        """The period that a day is in."""
+        return next((each for each in self.periods if each.first <= day < each.end), None)
+
+    def ceiling(self, accounts: Accounts, day: str) -> Cost:
+        """The most that may have been spent in all by the end of the period of this day.
+
+        Raises:
+            BudgetRefused: the day is in no period.
+        """
+        period = self.find_period(day)
+        if period is None:
+            raise BudgetRefused(self._describe_gap(day), field="schedule", value=day)
+        if self.lapses:
+            return accounts.enter_period(self, day).begun + period.limit
+        return sum((each.limit for each in self.periods if each.first <= day), ZERO_COST)
+
+    def ceiling_until(self, accounts: Accounts, day: str, last: str) -> Cost:
+        """The most that may have been spent in all by a later day, if nothing is until then."""
+        past = accounts.total
+        if self.find_period(day) is not None:
+            past = self.ceiling(accounts, day)
+        elif not self.lapses:
+            past = sum((each.limit for each in self.periods if each.first <= day), ZERO_COST)
+        return sum((each.limit for each in self.periods if day < each.first <= last), past)
+
+    def share(self, day: str, budget: Budget) -> Fraction:
+        """The share of the total that the period of a day has for itself.
+
+        Raises:
+            BudgetRefused: the day is in no period.
+        """
+        self.ceiling(Accounts(), day)
+        period = self.find_period(day)
+        assert period is not None
+        return Fraction(period.limit.epsilon, budget.epsilon)
+
+    def _describe_gap(self, day: str) -> str:
+        last = self.periods[-1]
+        if day >= last.end:
+            return f"the schedule ended with {last_day(last)}, and today is {day}"
+        following = next(each for each in self.periods if each.first > day)
+        return f"the schedule's next period begins on {following.first}, and today is {day}"
+
+    def text(self) -> str:
+        """What a ledger keeps of it."""
+        periods = [[each.first, each.end, *vars(each.limit).values()] for each in self.periods]
+        data = {"said": dict(self.said), "periods": periods, "lapses": self.lapses}
+        return encoding.canonical_json(data)
+
+    @classmethod
+    def read(cls, text: str) -> Schedule:
+        """A schedule from what `text` made of it."""
+        data = json.loads(text)
+        periods = (Period(first, end, Cost(*limit)) for first, end, *limit in data["periods"])
+        return cls(data["said"], tuple(periods), data["lapses"])
 
 
-def state_after_resuming(state: str) -> str:
-    """The state after the curator has looked."""
-    return state.removeprefix(SUSPENDED_MARK).strip() or "open"
+def last_day(period: Period) -> str:
+    """The last day of a period."""
+    return (date.fromisoformat(period.end) - timedelta(days=1)).isoformat()
 
 
-def state_after_closing(state: str) -> str:
-    """The state after closing; a suspension stays."""
-    return state_after_suspension("closed") if is_suspended(state) else "closed"
+def _read_spans(said: Mapping[str, Any], today: str) -> list[tuple[date, date]]:
+    """The first day of each period, and the day after its last one."""
+    if "periods" in said:
+        listed = said["periods"]
+        if said.keys() & {"every", "until", "start"} or not isinstance(listed, list | tuple):
+            message = "periods is a list, such as ['2027-01..2027-03'], without every and until"
+            raise InvalidInput(message, field="periods", value=listed)
+        halves = [str(each).partition("..") for each in listed]
+        spans = [(_read_days(one)[0], _read_days(two or one)[1]) for one, _, two in halves]
+    else:
+        every, until = said.get("every"), said.get("until")
+        if every not in PERIOD_KINDS:
+            raise UnknownName("every", str(every), PERIOD_KINDS)
+        if until is None:
+            hint = "add until = '2027-12', for example"
+            raise InvalidInput("the schedule has no until", field="until", hint=hint)
+        spans, first = [], _read_days(said.get("start", today))[0]
+        end = _read_days(until)[1]
+        while first < end and len(spans) <= MAX_PERIODS:
+            spans.append((first, min(end, _next_start(first, every))))
+            first = spans[-1][1]
+    if not 0 < len(spans) <= MAX_PERIODS:
+        message = f"the schedule has {len(spans) or 'no'} periods"
+        hint = f"from 1 to {MAX_PERIODS}; see start and until" if spans else "until is before start"
+        raise InvalidInput(message, field="schedule", hint=hint)
+    for (first, end), following in zip(spans, [*spans[1:], (date.max, date.max)], strict=True):
+        if end <= first or end > following[0]:
+            message = f"the period from {first} ends on {end - timedelta(days=1)}"
+            after = f"and the next begins on {following[0]}: they overlap"
+            words = "before it begins" if end <= first else after
+            raise InvalidInput(f"{message}, {words}", field="periods", value=str(first))
+    return spans
 
 
-def is_suspended(state: str) -> bool:
-    """Whether nothing is drawn."""
-    return state.startswith(SUSPENDED_MARK)
+def _next_start(day: date, every: str) -> date:
+    """The first day of the next calendar period."""
+    if every in ("day", "week"):
+        return day + timedelta(days=1 if every == "day" else 7 - day.weekday())
+    months = {"month": 1, "quarter": 3, "year": 12}[every]
+    whole = (day.month - 1) // months * months + months
+    return date(day.year + whole // 12, whole % 12 + 1, 1)
 
 
-KNOWN_STATES = (*BASIC_STATES, *map(state_after_suspension, BASIC_STATES))
+def _read_days(value: object) -> tuple[date, date]:
+    """The first day of a year, a month or a day, and the day after the last one."""
+    numbers = str(value).strip().split("-")
+    try:
+        if not all(each.isascii() and each.isdigit() for each in numbers) or len(numbers) > 3:
+            raise ValueError(value)
+        year, month, day = (int(each) for each in (*numbers, "1", "1")[:3])
+        first = date(year, month, day)
+        every = ("year", "month", "day")[len(numbers) - 1]
+        return first, _next_start(first, every)
+    except (ValueError, OverflowError):
+        accepted = "a year, a month or a day, such as 2027-12"
+        raise invalid_value("schedule", accepted, repr(str(value))[:80]) from None

@@ -10,8 +10,10 @@ from __future__ import annotations
 import getpass
 import hashlib
 import json
+import math
 import unicodedata
 from collections.abc import Mapping
+from dataclasses import dataclass
 from fractions import Fraction
 from math import isqrt
 from typing import Any
@@ -59,6 +61,83 @@ def _scale_value(value: object, field: str, units: int) -> Fraction:
     if not 0 <= result <= largest:
         raise invalid_value(field, f"a number from 0 to {largest}", value)
     return result * units
+
+
+@dataclass(frozen=True)
+class Cost:
+    """The cost of one answer between neighbours of one relation, in units (see `units`).
+
+    Attributes:
+        epsilon: pure ε; `INFINITE_UNITS` where there is none.
+        rho: ρ of zero-concentrated DP.
+        delta: δ of an answer that is only (ε, δ)-DP, or δ-approximately ρ-zCDP.
+    """
+
+    epsilon: int
+    rho: int
+    delta: int = 0
+
+    def __post_init__(self) -> None:
+        if type(self.epsilon) is type(self.rho) is type(self.delta) is int and (
+            0 <= self.epsilon <= INFINITE_UNITS
+            and 0 <= self.rho <= INFINITE_UNITS
+            and 0 <= self.delta <= INFINITE_UNITS
+        ):
+            return
+        for name, value in vars(self).items():
+            if type(value) is not int or not 0 <= value <= INFINITE_UNITS:
+                raise invalid_value(
+                    f"{name} of a cost", "a whole number of ledger units", repr(value)
+                )
+
+    @classmethod
+    def pure(cls, epsilon: object, delta: object = 0, *, rho: object = None) -> Cost:
+        """An ε-DP answer, or an (ε, δ)-DP one, which is δ-approximately ε²/2-zCDP.
+
+        Args:
+            rho: what the answer is proved to cost in ρ by itself, where that is less than ε²/2.
+        """
+        failing = cost_units(delta, "delta", DELTA_UNITS)
+        if isinstance(epsilon, float) and math.isinf(epsilon) and epsilon > 0:
+            return cls(INFINITE_UNITS, INFINITE_UNITS, failing)
+        level = cost_units(epsilon, "epsilon")
+        concentrated = rho_from_epsilon(level)
+        if rho is not None:
+            own = rational(rho, "rho") * EPSILON_UNITS
+            concentrated = min(concentrated, max(0, math.ceil(own)))
+        return cls(level, concentrated, failing)
+
+    @classmethod
+    def gaussian(cls, rho: object, delta: object = 0) -> Cost:
+        """An answer with Gaussian noise, by its ρ = Δ²/(2σ²)."""
+        failing = cost_units(delta, "delta", DELTA_UNITS)
+        return cls(INFINITE_UNITS, cost_units(rho, "rho"), failing)
+
+    def __add__(self, other: Cost) -> Cost:
+        if not isinstance(other, Cost):
+            raise invalid_value("cost", "a Cost", repr(other))
+        return Cost(
+            min(self.epsilon + other.epsilon, INFINITE_UNITS),
+            min(self.rho + other.rho, INFINITE_UNITS),
+            min(self.delta + other.delta, INFINITE_UNITS),
+        )
+
+    def larger(self, other: Cost) -> Cost:
+        """The larger of two costs, currency by currency."""
+        return Cost(*map(max, vars(self).values(), vars(other).values()))
+
+    def less(self, other: Cost) -> Cost:
+        """What is left of it after another one; never below 0."""
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Cost(*(max(0, mine - its) for mine, its in pairs))
+
+    def within(self, limit: Cost) -> bool:
+        """Whether it is within a limit, by one of the accountings."""
+        concentrated = limit.rho > 0 and self.rho <= limit.rho
+        return self.delta <= limit.delta and (self.epsilon <= limit.epsilon or concentrated)
+
+
+ZERO_COST = Cost(0, 0)
 
 
 FIRST_HEAD = "0" * 64

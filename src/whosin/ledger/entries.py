@@ -1,11 +1,13 @@
 """Entries of a history: their tables, rows and running sums.
 
-The tables of a ledger. `entries` is only ever appended to; `datasets` repeats its last sums. Format
-2: every entry holds the sums after it and the digest of the dataset's terms (see `running`).
+The tables of a ledger. `entries` is only ever appended to; `datasets` repeats its last sums, and
+`parts` what each part has come to. Format 3: every entry holds the sums after it and the digest of
+the dataset's terms (see `running_sums`).
 
 Running sums in every entry, so that the chain of digests covers what a debit relies on. An entry's
-body has the `running_sums` of its dataset after it (what was spent, how many debits, the state) and
-`terms_digest`, the digest of what is fixed (the budget, the plan, the registration). A row of the
+body has the `running_sums` of its dataset after it (what was spent, how many debits, the state, the
+digest of `budget.Accounts`) and `terms_digest`, the digest of what is fixed (the budget, the plan,
+the registration, the schedule). A row of the
 table of datasets that says anything else than the last entry is a `BrokenHistory`, and each writer
 looks before it changes anything.
 """
@@ -25,9 +27,10 @@ from typing import Any
 from whosin.calibration import Fallback, Plan, PlannedNoise
 from whosin.calibration.plan import decode_object
 from whosin.errors import BrokenHistory, WhosinError
-from whosin.ledger import budget as ledger_budget
+from whosin.ledger import budget_state as states
 from whosin.ledger import encoding
-from whosin.ledger.budget import Budget, BudgetState, Cost
+from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule
+from whosin.ledger.budget_state import BudgetState
 from whosin.ledger.registration import RegisteredTable
 
 
@@ -36,7 +39,8 @@ class Entry:
     """One line of a dataset's history.
 
     Attributes:
-        kind: "registered", "amended", "debit", "answer", "suspended", "resumed" or "closed".
+        kind: "registered", "amended", "quota", "debit", "answer", "suspended", "resumed" or
+            "closed".
         request: the id of the question that a debit or an answer belongs to.
         body: who, when, and what the kind has to say: a plan, a question with its cost under each
             relation, the digest of an answer.
@@ -76,11 +80,14 @@ class Debit:
     body: Mapping[str, Any] = field(default_factory=dict)
 
 
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 FORMAT_KIND = "whosin ledger"
 
 DATASETS_TABLE, ENTRIES_TABLE = "whosin_datasets", "whosin_entries"
 ANSWERS_TABLE, ABOUT_TABLE = "whosin_answers", "whosin_ledger"
+PARTS_TABLE = "whosin_parts"
+LEVEL_COLUMNS = ("epsilon", "rho", "delta", "in_epsilon", "in_rho", "in_delta")
+"""A part's level, and that of entering and leaving it."""
 _OF_DATASET = f"FOREIGN KEY (dataset) REFERENCES {DATASETS_TABLE} (name)"
 TABLE_COLUMNS = {
     DATASETS_TABLE: {
@@ -100,6 +107,14 @@ TABLE_COLUMNS = {
         "last": "VARCHAR(32) NOT NULL",
         "plan": "TEXT NOT NULL",
         "registration": "TEXT",
+        "schedule": "TEXT",
+        "accounts": "TEXT",
+    },
+    PARTS_TABLE: {
+        "dataset": "VARCHAR(200) NOT NULL",
+        "part": "VARCHAR(200) NOT NULL",
+        "epoch": "INTEGER NOT NULL",
+        **dict.fromkeys(LEVEL_COLUMNS, "BIGINT NOT NULL"),
     },
     ABOUT_TABLE: {"kind": "VARCHAR(32) NOT NULL PRIMARY KEY", "version": "INTEGER NOT NULL"},
     ANSWERS_TABLE: {
@@ -120,6 +135,7 @@ TABLE_COLUMNS = {
 """The tables of a ledger, in the order in which they are made, and their columns."""
 _TABLE_CONSTRAINTS = {
     ANSWERS_TABLE: ("PRIMARY KEY (dataset, request)", _OF_DATASET),
+    PARTS_TABLE: ("PRIMARY KEY (dataset, part)", _OF_DATASET),
     # At most one debit and one answer for a request, whatever two processes do at once.
     ENTRIES_TABLE: (
         "PRIMARY KEY (dataset, number)",
@@ -202,13 +218,13 @@ def read_budget_state(row: Any, suspensions: int = 0) -> BudgetState:
     """Where a dataset stands, by its row."""
     numbers = all(type(getattr(row, name)) is int for name in DATASET_COUNT_COLUMNS)
     texts = all(type(getattr(row, name)) is str for name in DATASET_TEXT_COLUMNS)
-    if not (numbers and texts and row.alone in (0, 1) and row.state in ledger_budget.KNOWN_STATES):
+    if not (numbers and texts and row.alone in (0, 1) and row.state in states.KNOWN_STATES):
         raise BrokenHistory(str(row.name), "its row in the table of datasets is not readable")
     try:
         return BudgetState(
             dataset=row.name,
-            state=ledger_budget.state_after_resuming(row.state),
-            suspended=ledger_budget.is_suspended(row.state),
+            state=states.state_after_resuming(row.state),
+            suspended=states.is_suspended(row.state),
             suspensions=suspensions,
             plan=_read_plan(row.plan),
             budget=Budget(row.relation, row.epsilon, row.rho, row.delta, bool(row.alone)),
@@ -218,9 +234,13 @@ def read_budget_state(row: Any, suspensions: int = 0) -> BudgetState:
             head=row.head,
             last=row.last,
             registered=None if row.registration is None else RegisteredTable.read(row.registration),
+            accounts=Accounts.read(
+                row.accounts, Cost(row.spent_epsilon, row.spent_rho, row.spent_delta)
+            ),
+            schedule=None if row.schedule is None else Schedule.read(row.schedule),
         )
     except (WhosinError, ValueError, TypeError, KeyError, AttributeError):
-        words = "its plan, its table or what was spent is not readable"
+        words = "its plan, its table, its schedule or what was spent is not readable"
         raise BrokenHistory(row.name, words) from None
 
 
@@ -285,6 +305,39 @@ def _entries_by_prefix(connection: Any, dataset: str, prefix: str, kind: str) ->
     return [EntryRow._make(row) for row in found]
 
 
+def part_levels(connection: Any, dataset: str, most: int = -1) -> dict[str, PartLevel]:
+    """What parts have come to, the largest ε first; all of them by default."""
+    first = "ORDER BY epoch DESC, epsilon DESC, rho DESC, part"
+    limit = "" if most < 0 else f" LIMIT {most}"
+    query = select_sql(PARTS_TABLE, f"dataset = :dataset {first}{limit}", PART_COLUMNS)
+    return dict(map(read_level, execute_sql(connection, query, dataset=dataset).fetchall()))
+
+
+def part_level(connection: Any, dataset: str, part: str | None) -> PartLevel:
+    """What one part has come to."""
+    query = select_sql(PARTS_TABLE, "dataset = :dataset AND part = :part", PART_COLUMNS)
+    row = None
+    if part is not None:
+        row = execute_sql(connection, query, dataset=dataset, part=part).fetchone()
+    return PartLevel() if row is None else read_level(row)[1]
+
+
+PART_COLUMNS = ("part", "epoch", *LEVEL_COLUMNS)
+
+
+def read_level(row: Sequence[Any]) -> tuple[str, PartLevel]:
+    """A part's name and level, by its row."""
+    part, epoch, *numbers = row
+    return str(part), PartLevel(Cost(*numbers[:3]), Cost(*numbers[3:]), epoch)
+
+
+def level_values(dataset: str, part: str, level: PartLevel) -> dict[str, object]:
+    """A part's level as a row."""
+    numbers = (*vars(level.own).values(), *vars(level.entering).values())
+    named = {"dataset": dataset, "part": part, "epoch": level.epoch}
+    return {**named, **dict(zip(LEVEL_COLUMNS, numbers, strict=True))}
+
+
 def stored_answers(connection: Any, dataset: str) -> dict[str, str]:
     """All stored answers by request."""
     query = select_sql(ANSWERS_TABLE, "dataset = :dataset", ("request", "answer"))
@@ -331,14 +384,18 @@ SUM_COLUMNS = {
 
 def running_sums(row: Any) -> dict[str, object]:
     """The sums of a dataset, by its row."""
-    return {key: getattr(row, column) for key, column in SUM_COLUMNS.items()}
+    accounts = None if row.accounts is None else encoding.digest_text(row.accounts)
+    sums = {key: getattr(row, column) for key, column in SUM_COLUMNS.items()}
+    return {**sums, "accounts": accounts}
 
 
 def terms_digest(row: Any) -> str:
     """The digest of what is fixed about a dataset. PostgreSQL computes the same (`transaction`)."""
     numbers = f"{row.relation} {row.alone} {row.epsilon} {row.rho} {row.delta}"
     registration = "none" if row.registration is None else f"registered {row.registration}"
-    return encoding.digest_text(f"{numbers}\n{row.plan}\n{registration}")
+    return encoding.digest_text(
+        f"{numbers}\n{row.plan}\n{registration}\n{row.schedule or 'always'}"
+    )
 
 
 def next_entry(

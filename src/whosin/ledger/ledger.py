@@ -1,115 +1,45 @@
-"""`Ledger`: debit, answer, show; the survey of a whole ledger; and the verified history.
+"""`Ledger`: debit, answer, show, keep quotas; and joint budgets.
 
 A debit is durable before noise is drawn (`transaction.Transaction.commit`), and an answer is stored
-before it is shown. `survey_ledger` looks at what belongs to no dataset: a trigger, rule, view,
-policy or foreign table in the way of ours, changed columns or functions, an index that does not fit
-its table, entries or answers of a dataset that is not there, and a dataset that was noted beside
-the file and is gone are each a `BrokenHistory`.
+before it is shown.
 """
 
 from __future__ import annotations
 
 import json
-import sqlite3
 import unicodedata
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import date
+from fractions import Fraction
 from time import monotonic
 from typing import Any, cast
 
 from whosin.errors import (
-    BrokenHistory,
     BudgetRefused,
     InvalidInput,
     SourceChanged,
+    UnknownName,
     WhosinError,
+    check_kind,
     invalid_value,
 )
-from whosin.ledger import budget as ledger_budget
-from whosin.ledger import encoding, registry, transaction
+from whosin.exact import format_figures, rational
+from whosin.ledger import budget_state as states
+from whosin.ledger import encoding, registry
 from whosin.ledger import entries as ledger_entries
-from whosin.ledger.budget import JOINT_FAMILIES, BudgetState, Cost, Spend, describe_promise
+from whosin.ledger.budget import JOINT_FAMILIES, ZERO_COST, Cost, PartLevel, Quota, Spend
+from whosin.ledger.budget_state import BudgetState
 from whosin.ledger.encoding import read_name
-from whosin.ledger.entries import ANSWERS_TABLE, ENTRIES_TABLE, TABLE_COLUMNS, Debit, Entry
-from whosin.ledger.ledger_file import Heads
+from whosin.ledger.entries import Debit, Entry
+from whosin.ledger.registration import Registration
 from whosin.ledger.registry import Registry, suspend_dataset
+from whosin.ledger.verification import survey_ledger
 
 MAX_UNSTORED_SECONDS = 1.0
 """How long answers that were drawn wait for others to be stored with them."""
-
-_POSTGRES_OBJECTS = {
-    "a trigger": "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgrelid IN ({ours})",
-    "a rule": "SELECT rulename FROM pg_rewrite WHERE ev_class IN ({ours})",
-    "a policy": "SELECT polname FROM pg_policy WHERE polrelid IN ({ours})",
-    "a table with row security": (
-        "SELECT relname FROM pg_class WHERE oid IN ({ours}) AND relrowsecurity"
-    ),
-    "a child table": "SELECT inhrelid::regclass FROM pg_inherits WHERE inhparent IN ({ours})",
-    "something that is no table": (
-        "SELECT relname FROM pg_class WHERE oid IN ({ours}) AND relkind <> 'r'"
-    ),
-}
-"""Queries of PostgreSQL's catalogs for what could change or hide a row unnoticed."""
-
-
-def survey_ledger(connection: Any, name: str, heads: Heads | None) -> None:
-    """Look at everything that no single dataset's history covers.
-
-    Args:
-        name: the ledger's name, for the message.
-        heads: what was noted beside the file.
-    """
-    if isinstance(connection, sqlite3.Connection):
-        _check_file(connection, name)
-    else:
-        _check_server(connection, name)
-    for table, columns in TABLE_COLUMNS.items():
-        found = connection.execute(f"SELECT * FROM {table} LIMIT 0").description
-        if sorted(column[0] for column in found) != sorted(columns):
-            raise BrokenHistory(name, f"the columns of {table} are not those of a ledger")
-    known = set(ledger_entries.dataset_names(connection))
-    for kind, table in (("entries", ENTRIES_TABLE), ("answers", ANSWERS_TABLE)):
-        owners = {
-            str(each) for (each,) in connection.execute(f"SELECT DISTINCT dataset FROM {table}")
-        }
-        for lost in sorted(owners - known):
-            raise BrokenHistory(lost, f"it has {kind}, and the dataset itself is gone")
-    if heads is not None:
-        for lost in sorted(set(heads.read()) - known):
-            raise BrokenHistory(lost, f"{heads.path.name} knows it, and the ledger does not")
-
-
-def _check_file(connection: Any, name: str) -> None:
-    query = "SELECT type, name, tbl_name FROM sqlite_master ORDER BY name"
-    for kind, each, table in connection.execute(query):
-        own = kind == "index" and each.startswith("sqlite_autoindex_")
-        if table not in TABLE_COLUMNS or not (own or (kind == "table" and each in TABLE_COLUMNS)):
-            raise BrokenHistory(name, f"it has the {kind} {each!r}, which no ledger makes")
-    if connection.execute("PRAGMA integrity_check(1)").fetchone() != ("ok",):
-        raise BrokenHistory(name, "its file is damaged")
-
-
-def _check_server(connection: Any, name: str) -> None:
-    ours = ", ".join(f"'{table}'::regclass" for table in TABLE_COLUMNS)
-    for kind, query in _POSTGRES_OBJECTS.items():
-        result = connection.execute(query.format(ours=ours)).fetchone()
-        if result is not None:
-            raise BrokenHistory(name, f"it has {kind}, {str(result[0])!r}, which no ledger makes")
-    query = (
-        "SELECT p.proname, p.prosrc, p.prosecdef, p.proowner = c.relowner "
-        "FROM pg_proc p JOIN pg_class c ON c.oid = 'whosin_datasets'::regclass "
-        "AND p.pronamespace = c.relnamespace"
-    )
-    result = [row for row in connection.execute(query) if row[0].startswith("whosin_")]
-    wanted = sorted(
-        (f"whosin_{each}", source, each in transaction.FUNCTION_ARGUMENTS, True)
-        for each, source in transaction.FUNCTION_BODIES.items()
-    )
-    if sorted(map(tuple, result)) != wanted:
-        raise BrokenHistory(name, "its functions are not those of a ledger")
-
 
 # `Ledger`: the durable budget of datasets, shared by sessions, processes, machines and users.
 #
@@ -130,15 +60,28 @@ class Ledger(Registry):
         own: whether answers to requests that others paid for are refused.
     """
 
-    def check(self, dataset: str, spends: Iterable[Spend]) -> BudgetState:
+    def check(
+        self, dataset: str, spends: Iterable[Spend], *, amended: Registration | None = None
+    ) -> BudgetState:
         """Whether these questions could all be paid now; nothing is spent.
+
+        Args:
+            amended: the table that the dataset would go on with.
 
         Raises:
             BudgetRefused: they could not.
         """
         asked = _read_spends(spends)
-        budget_state = self.budget_state(dataset)
-        registry.check_debits(budget_state, asked)
+        with self._store.reading() as connection:
+            row = self._find(connection, dataset)
+            budget_state = ledger_entries.read_budget_state(row)
+            parts = {spend.part for spend in asked if spend.part is not None}
+            levels = {each: ledger_entries.part_level(connection, row.name, each) for each in parts}
+            moment = self._store.stamp(connection)
+        if amended is not None and (known := budget_state.registered) is not None:
+            after, accounts = known.amended(row.name, amended), budget_state.accounts.begin_parts()
+            budget_state = replace(budget_state, registered=after, accounts=accounts)
+        states.pay_debits(budget_state, asked, levels, self.who, moment)
         return budget_state
 
     def debit(self, dataset: str, request: str, spend: Spend) -> Debit:
@@ -160,33 +103,42 @@ class Ledger(Registry):
         """
         asked = {read_name(key, "request"): spend for key, spend in spends.items()}
         _read_spends(list(asked.values()))
-        with self._turn(dataset, *asked) as turn:
+        parts = list(dict.fromkeys(each.part for each in asked.values() if each.part is not None))
+        with self._turn(dataset, *asked, parts=parts) as turn:
             row, budget_state = turn.row, ledger_entries.read_budget_state(turn.row)
             for key, paid in turn.debits.items():
                 registry.other_question(paid, asked[key], self._only)
                 if key not in turn.answers:
                     registry.other_table(paid, asked[key], budget_state)
             if asked.keys() - turn.answers.keys():
-                registry.refuse_suspended(budget_state)
+                states.refuse_suspended(budget_state)
             new = {key: spend for key, spend in asked.items() if key not in turn.debits}
             if new:
-                registry.check_debits(budget_state, list(new.values()))
+                paid_from = states.pay_debits(
+                    budget_state, list(new.values()), turn.levels, self.who, turn.time
+                )
                 self._check_joint(budget_state, list(new.values()))
-                made, spent = [], budget_state.spent
-                for key, spend in new.items():
-                    spent += spend.cost(row.relation)
+                made, kept, levels = [], list[str | None](), dict[str, PartLevel]()
+                for (key, spend), (accounts, level, quota) in zip(
+                    new.items(), paid_from, strict=True
+                ):
+                    spent = accounts.total
+                    kept.append(accounts.text())
+                    levels |= {} if spend.part is None else {spend.part: level}
                     changes = {
+                        "accounts": kept[-1],
                         "spent_epsilon": spent.epsilon,
                         "spent_rho": spent.rho,
                         "spent_delta": spent.delta,
                         "debits": row.debits + 1,
                         "state": "complete" if spend.alone or row.alone else row.state,
                     }
-                    said = {**spend.to_dict(), **registry.check_registration(budget_state, spend)}
+                    said = {**spend.to_dict(), **states.check_registration(budget_state, spend)}
+                    said |= {} if quota is None else {"quota": quota}
                     body = self._signed(said, turn.time)
                     entry, row = ledger_entries.next_entry(row, "debit", key, body, **changes)
                     made.append(entry)
-                turn.commit(row, *made, settle=False)
+                turn.commit(row, *made, accounts=kept, levels=levels, settle=False)
                 turn.debits.update({str(entry.request): entry for entry in made})
         return [
             Debit(row.name, key, key in new, turn.answers.get(key), turn.debits[key].body)
@@ -239,7 +191,7 @@ class Ledger(Registry):
             row, made = turn.row, dict[str, Entry]()
             new = {key: text for key, text in texts.items() if key not in turn.answers}
             if new:
-                registry.refuse_suspended(ledger_entries.read_budget_state(row))
+                states.refuse_suspended(ledger_entries.read_budget_state(row))
                 for key, text in new.items():
                     body = self._signed({"digest": encoding.digest_text(text)}, turn.time)
                     made[key], row = ledger_entries.next_entry(row, "answer", key, body)
@@ -368,7 +320,9 @@ class Ledger(Registry):
         answers."""
         row, history, answers = self.evidence(dataset)
         suspensions = sum(entry.kind == "suspended" for entry in history)
-        return ledger_entries.read_budget_state(row, suspensions), history, answers
+        state = ledger_entries.read_budget_state(row, suspensions)
+        state = replace(state, parts=self.part_levels(dataset, most=MAX_SHOWN_PARTS))
+        return state, history, answers
 
     def evidence(self, dataset: str) -> tuple[Any, list[Entry], dict[str, str]]:
         """The row, the entries and the answers of a dataset, as they are, in one view."""
@@ -376,6 +330,115 @@ class Ledger(Registry):
             row = self._find(connection, dataset)
             history = ledger_entries.read_history(connection, row.name)
             return row, history, ledger_entries.stored_answers(connection, row.name)
+
+    def part_levels(
+        self, dataset: str, parts: Iterable[str] | None = None, *, most: int = -1
+    ) -> dict[str, PartLevel]:
+        """What the parts of a dataset, or these of them, have come to; most costly first."""
+        with self._store.reading() as connection:
+            name = self._find(connection, dataset).name
+            if parts is None:
+                return ledger_entries.part_levels(connection, name, most)
+            return {each: ledger_entries.part_level(connection, name, each) for each in parts}
+
+    def set_quota(
+        self,
+        dataset: str,
+        name: str,
+        share: object,
+        *,
+        until: str = "",
+        members: Sequence[str] = (),
+    ) -> BudgetState:
+        """Keep a share of the total for some people, or change what is kept for them.
+
+        Args:
+            share: of the whole total, from 0 to 1: all that they may spend, with what they spent.
+            until: the last day, such as "2027-12-31"; no end by default.
+            members: whose answers are paid from it; whoever has the quota's name by default.
+
+        Raises:
+            BudgetRefused: together with what was spent and what is kept for others it would be
+                more than the total.
+        """
+        named = tuple(sorted({read_name(each, "member") for each in members or (name,)}))
+        ends = until and _read_day(until)
+
+        def change(state: BudgetState, day: str) -> dict[str, Quota]:
+            if ends and ends < day:
+                raise InvalidInput(f"until {ends} is over", field="until", value=until)
+            known = state.accounts.quotas
+            for other, each in known.items():
+                twice = {*named} & {*each.members} if each.is_open(day) and other != name else ()
+                if twice:
+                    message = f"{min(twice)!r} is a member of quota {other!r} already"
+                    raise InvalidInput(message, field="members", value=min(twice))
+            spent = known.get(name, Quota(ZERO_COST)).spent
+            return {name: Quota(_read_limit(state, share), spent, ends, named)}
+
+        return self._change_quotas(dataset, "set", name, change)
+
+    def move_quota(self, dataset: str, name: str, share: object, to: str) -> BudgetState:
+        """Move a share of the total, unspent, from one quota to another one."""
+
+        def change(state: BudgetState, day: str) -> dict[str, Quota]:
+            giver, taker = _find_quota(state, name), _find_quota(state, to)
+            moved = _read_limit(state, share)
+            if name == to or not moved.within(giver.limit.less(giver.spent)):
+                message = f"quota {name!r} has less than {share} of the budget left to move"
+                raise BudgetRefused(message, field="share", value=str(share))
+            return {
+                name: replace(giver, limit=giver.limit.less(moved)),
+                to: replace(taker, limit=taker.limit + moved),
+            }
+
+        return self._change_quotas(dataset, "moved", name, change)
+
+    def revoke_quota(self, dataset: str, name: str) -> BudgetState:
+        """Take back what is unspent of a quota: its members can spend nothing more."""
+
+        def change(state: BudgetState, day: str) -> dict[str, Quota]:
+            quota = _find_quota(state, name)
+            return {name: replace(quota, limit=quota.limit.less(quota.limit.less(quota.spent)))}
+
+        return self._change_quotas(dataset, "revoked", name, change)
+
+    def _change_quotas(
+        self,
+        dataset: str,
+        how: str,
+        name: str,
+        change: Callable[[BudgetState, str], dict[str, Quota]],
+    ) -> BudgetState:
+        read_name(name, "quota")
+        with self._turn(dataset) as turn:
+            state, day = ledger_entries.read_budget_state(turn.row), turn.time[:10]
+            states.open_for_debits(state)
+            states.check_clock(state, turn.time)
+            changed = change(state, day)
+            accounts = replace(state.accounts, quotas={**state.accounts.quotas, **changed})
+            if len(accounts.quotas) > MAX_QUOTAS:
+                message = f"a dataset has at most {MAX_QUOTAS} quotas"
+                raise InvalidInput(message, field="quota", value=name)
+            for each, quota in changed.items():
+                if not quota.spent.within(quota.limit):
+                    message = f"quota {each!r} has spent more than this share already"
+                    raise BudgetRefused(message, field="share", hint="revoke it, or give it more")
+            if not (accounts.total + accounts.kept(day)).within(state.budget.limit):
+                rest = {k: each for k, each in accounts.quotas.items() if k not in changed}
+                others = replace(state.accounts, quotas=rest)
+                left = state.budget.limit.less(state.spent + others.kept(day))
+                free = Fraction(left.epsilon, state.budget.epsilon)
+                raise BudgetRefused(
+                    f"quota {name!r} would keep more than the {format_figures(free, 4, 'down')} of "
+                    f"the budget of dataset {state.dataset!r} that is neither spent nor kept for "
+                    "others",
+                    field="share",
+                )
+            listed = {each: quota.to_dict() for each, quota in changed.items()}
+            said = {"quota": name, "change": how, "quotas": listed}
+            self._append(turn, "quota", said, accounts=accounts.text())
+        return self.budget_state(dataset)
 
     def survey(self) -> None:
         """See that the ledger as a whole is one that a ledger makes (see `survey_ledger`)."""
@@ -388,6 +451,30 @@ class Ledger(Registry):
         return None if heads is None else heads.read().get(read_name(dataset, "dataset"))
 
 
+MAX_QUOTAS = 100
+MAX_SHOWN_PARTS = 20
+
+
+def _read_limit(state: BudgetState, share: object) -> Cost:
+    """A share of a dataset's total; nothing at 0."""
+    if rational(share, "share") == 0:
+        return ZERO_COST
+    return state.budget.part(share).limit
+
+
+def _find_quota(state: BudgetState, name: str) -> Quota:
+    if name not in state.accounts.quotas:
+        raise UnknownName("quota", name, state.accounts.quotas)
+    return state.accounts.quotas[name]
+
+
+def _read_day(value: object) -> str:
+    try:
+        return date.fromisoformat(str(value)).isoformat()
+    except ValueError:
+        raise invalid_value("until", "a day, such as 2027-12-31", repr(value)[:80]) from None
+
+
 def _read_spends(spends: object) -> tuple[Spend, ...]:
     """A batch as it may be read more than once."""
     listed = isinstance(spends, Iterable) and not isinstance(spends, str | bytes | Mapping)
@@ -397,207 +484,151 @@ def _read_spends(spends: object) -> tuple[Spend, ...]:
     return cast(tuple[Spend, ...], result)
 
 
-ENTRY_KINDS = ("debit", "answer", "amended", "suspended", "resumed", "closed")
-"""What may follow a registration."""
-_STATE_AFTER = {
-    "closed": ledger_budget.state_after_closing,
-    "suspended": ledger_budget.state_after_suspension,
-    "resumed": ledger_budget.state_after_resuming,
-}
+# Levels of Bayesian differential privacy do not add, and may grow faster than their sum. So a
+# debit keeps its question, and before the next one the whole list is measured as one mechanism.
+# What is debited is by how much the joint level grows: the sum of a dataset's debits is the joint
+# level, and the ledger compares that with the target. `Spend.after` makes a debit fail that was
+# measured without the last one.
+#
+# *Adaptive analysts.* For one set of known rows, the likelihood of a transcript is that of the
+# joint release along the questions that were asked, so a bound on every list that is ever debited
+# bounds every transcript. With Gaussian noise each answer given those before is one of two normal
+# distributions whose distance depends on the questions alone; the squares add up to the joint one,
+# and a cap on their sum that is fixed in advance holds for adaptive analysts (Smith and Thakurta
+# 2022). What is promised is the registered target, not what was spent so far.
+
+
+JOINT_GUARANTEE = "Bayesian differential privacy, measured jointly"
+FAMILY_GUARANTEE = "membership privacy, measured jointly"
 
 
 @dataclass(frozen=True)
-class HistoryCheck:
-    """A history that was found whole.
-
-    Attributes:
-        unanswered: requests that were paid for and have no stored answer; a retry may draw one.
-        noted: whether it was compared with a head that was noted beside the ledger's file.
-    """
-
-    dataset: str
-    entries: int
-    debits: int
-    unanswered: tuple[str, ...]
-    head: str
-    noted: bool = False
-
-
-def verify(ledger: Ledger, dataset: str, head: str | None = None) -> HistoryCheck:
-    """Recompute everything about a dataset.
+class JointBudget:
+    """The budget of one dataset whose rows follow a model.
 
     Args:
-        head: a digest printed on an earlier report; the history must run through it.
-
-    Raises:
-        BrokenHistory: an entry was changed, removed or added outside the ledger.
+        ledger: where the dataset is registered, without a table and for replaced rows:
+            a plan against `ValueOfOne` (secret = value).
+        dataset: its name.
+        model: how rows depend on each other, as a chain, network or pedigree file says it, or
+            `{"gaussian": {"covariance": …} or {"autoregressive": […], "rows": …}, "delta": …,
+            "distance": …}`; or `{"family": "one-of=3", "people": 20}`, the adversaries of the plan.
     """
-    if not isinstance(ledger, Ledger):
-        raise invalid_value("ledger", "a Ledger, opened with wi.Ledger(…)", repr(ledger))
-    ledger.survey()
-    noted = ledger.noted(dataset)
-    row, entries, answers = ledger.evidence(dataset)
-    if head is not None:
-        sought = str(head).strip().lower()
-        if len(sought) < 8 or any(letter not in "0123456789abcdef" for letter in sought):
-            raise invalid_value(
-                "head", "a digest as a report prints it, of 8 characters or more", head
-            )
-        if not any(entry.head.startswith(sought) for entry in entries):
-            raise BrokenHistory(dataset, f"it does not run through {sought[:16]}…")
-    unanswered = check_whole(row, entries, answers)
-    ledger_entries.check_row(row, entries[:-3:-1])
-    if noted is not None and (noted[0] > len(entries) or entries[noted[0] - 1].head != noted[1]):
-        words = f"entry {noted[0]} is not the one that was noted beside the file"
-        raise BrokenHistory(dataset, f"{words}: entries were lost, or an older copy was put back")
-    return HistoryCheck(dataset, len(entries), row.debits, unanswered, row.head, noted is not None)
+
+    ledger: Ledger
+    dataset: str
+    model: Mapping[str, Any]
+
+    def __post_init__(self) -> None:
+        check_kind(self.model, dict, "model", "a mapping, as a chain file has it")
+        object.__setattr__(self, "model", encoding.plain_copy(self.model, "model"))
+        self.level(())
+
+    @property
+    def is_gaussian(self) -> bool:
+        return "gaussian" in self.model
+
+    def releases(self) -> tuple[dict[str, Any], ...]:
+        """The releases that were debited so far, in order."""
+        return _list_releases(self._paid())
+
+    def level(self, releases: Sequence[Mapping[str, Any]]) -> float:
+        """ε of these releases together: what no row, or nobody in or out, leaks more than."""
+        from whosin.notions.reading import measure_jointly
+
+        return measure_jointly(self.model, releases)
+
+    def debit(
+        self, release: Mapping[str, Any] | Sequence[Mapping[str, Any]], request: str
+    ) -> Debit:
+        """Measure the release together with all before it, and pay for what it adds.
+
+        Args:
+            release: `{"query": "sum", "scale": 5}`, with "rows": [first, last] for a window or
+                {"of": […]} for a group; with a Gaussian model `{"weights": […], "sigma": 5}`;
+                against a family also `{"mechanism": "geometric", "scale": 5}`. A list of them is
+                paid for as one.
+            request: an id of this release; with the same id it is paid for once.
+
+        Raises:
+            BudgetRefused: the joint level would be above the target.
+        """
+        what = encoding.plain_copy({"model": self.model, "release": release}, "release")
+        if not what["release"]:
+            message = "there is no release to pay for"
+            raise InvalidInput(message, field="releases", hint="give at least one")
+        relation = self._check_plan()
+        paid = self._paid()
+        if request in paid:  # at the cost that it had
+            body = paid[request].body
+            added, after = body["costs"][relation]["epsilon"], body["after"]
+        else:
+            together = (*_list_releases(paid), *_read_list(what["release"]))
+            level = encoding.cost_units(self.level(together), "epsilon")
+            spent = self.ledger.budget_state(self.dataset).spent.epsilon
+            added, after = max(0, level - spent), len(paid)
+        cost = Cost(added, encoding.INFINITE_UNITS)
+        guarantee = FAMILY_GUARANTEE if "family" in self.model else JOINT_GUARANTEE
+        return self.ledger.debit(
+            self.dataset, request, Spend(what, {relation: cost}, guarantee, after=after)
+        )
+
+    def _check_plan(self) -> str:
+        """The relation of the plan, whose target must be one that this level keeps."""
+        state = self.ledger.budget_state(self.dataset)
+        if "family" in self.model:
+            self._check_family(state)
+        elif state.budget.relation != "replace" or state.registered is not None:
+            message = f"dataset {self.dataset!r} was not registered for joint releases"
+            hint = "register one without a table, with a plan for replaced rows (secret = value)"
+            raise BudgetRefused(message, field="dataset", value=self.dataset, hint=hint)
+        if self.is_gaussian and rational(self.model.get("delta"), "delta") > rational(
+            state.plan.dp_delta
+        ):
+            message = "the model's delta is above that of the plan"
+            raise BudgetRefused(message, field="delta", value=self.model.get("delta"))
+        return state.budget.relation
+
+    def _check_family(self, state: BudgetState) -> None:
+        """The adversaries must be those of the plan, and one budget must be able to hold several
+        releases."""
+        from whosin.families import read_family
+
+        family = read_family(self.model["family"])
+        if state.plan.family.canonical() != family.canonical() or state.registered is not None:
+            message = f"dataset {self.dataset!r} was not registered for joint releases"
+            hint = f"register one without a table, with a plan against {family.spelled}"
+            raise BudgetRefused(message, field="dataset", value=self.dataset, hint=hint)
+        if state.budget.alone:
+            message = f"a budget against {family.spelled} is for one release"
+            hint = "measure several with whosin verify; independent=… has the same ε, which adds up"
+            raise BudgetRefused(message, field="family", value=family.spelled, hint=hint)
+        if family.name not in JOINT_FAMILIES:
+            message = f"levels against {family.spelled} are those of ε, which adds up"
+            hint = "debit each release at its ε, as other answers"
+            raise BudgetRefused(message, field="family", value=family.spelled, hint=hint)
+
+    def _paid(self) -> dict[str, Entry]:
+        """What was debited, by request; all of it for this model."""
+        paid = {}
+        for entry in self.ledger.history(self.dataset):
+            if entry.kind != "debit":
+                continue
+            what = entry.body["what"]
+            if "after" not in entry.body or what.get("model") != self.model:
+                message = f"dataset {self.dataset!r} has releases that are not of this model"
+                hint = "levels of several models do not add: register a dataset of its own"
+                raise BudgetRefused(message, field="model", hint=hint)
+            paid[str(entry.request)] = entry
+        return paid
 
 
-def check_whole(row: Any, entries: Sequence[Entry], answers: Mapping[str, str]) -> tuple[str, ...]:
-    """See that a dataset's row, entries and answers fit; returns the requests without an answer."""
-    budget_state = ledger_entries.read_budget_state(row)
-    debits = [entry for entry in entries if entry.kind == "debit"]
-    try:
-        _check_chain(budget_state, entries)
-        _check_sums(budget_state, entries, debits)
-        _check_running(budget_state, entries)
-        answered = _check_answers(budget_state.dataset, entries, debits, answers)
-    except (KeyError, TypeError, AttributeError, InvalidInput):
-        raise BrokenHistory(
-            budget_state.dataset, "an entry is not one that a ledger makes"
-        ) from None
-    return tuple(str(entry.request) for entry in debits if entry.request not in answered)
+def _read_list(release: Any) -> Sequence[dict[str, Any]]:
+    return [release] if isinstance(release, dict) else release
 
 
-def _check_chain(budget_state: BudgetState, entries: Sequence[Entry]) -> None:
-    previous, last = encoding.FIRST_HEAD, ""
-    for expected, entry in enumerate(entries, 1):
-        if entry.number != expected:
-            raise BrokenHistory(budget_state.dataset, f"entry {expected} is missing")
-        previous = encoding.link_digest(previous, entry.linked())
-        if previous != entry.head:
-            raise BrokenHistory(budget_state.dataset, f"entry {entry.number} was changed")
-        last = entry.body["when"]
-    if (len(entries), previous, last) != (
-        budget_state.entries,
-        budget_state.head,
-        budget_state.last,
-    ):
-        raise BrokenHistory(budget_state.dataset, "its end does not fit the dataset's head")
-
-
-def _check_sums(
-    budget_state: BudgetState, entries: Sequence[Entry], debits: Sequence[Entry]
-) -> None:
-    name = budget_state.dataset
-    if not entries or entries[0].kind != "registered":
-        raise BrokenHistory(name, "it does not begin with a registration")
-    if any(entry.kind not in ENTRY_KINDS for entry in entries[1:]):
-        raise BrokenHistory(name, "it has an entry that no ledger makes")
-    if entries[0].body["budget"] != vars(budget_state.budget):
-        raise BrokenHistory(name, "the budget is not the registered one")
-    if encoding.canonical_json(budget_state.plan.to_dict()) != encoding.canonical_json(
-        entries[0].body["plan"]
-    ):
-        raise BrokenHistory(name, "the plan is not the registered one")
-    if not budget_state.budget.proved(budget_state.plan):
-        raise BrokenHistory(name, "the budget is not that of the plan")
-    _check_table(budget_state, entries, debits)
-    relation = budget_state.budget.relation
-    spent = sum((_debit_cost(entry, relation) for entry in debits), Cost(0, 0))
-    if spent != budget_state.spent or len(debits) != budget_state.debits:
-        raise BrokenHistory(name, "the debits do not add up to what the dataset says was spent")
-    by_itself = all(e.body["alone"] and relation not in e.body["costs"] for e in debits)
-    if not by_itself and not budget_state.budget.holds(spent):
-        raise BrokenHistory(name, "more was spent than the budget")
-    alone = any(e.body["alone"] or budget_state.budget.alone for e in debits)
-    if alone and len(debits) > 1:
-        raise BrokenHistory(name, "a release of its own is not the only one")
-    closings = [entry.number for entry in entries if entry.kind == "closed"]
-    closed = bool(closings)
-    if closed and (len(closings) > 1 or any(e.number > closings[0] for e in debits)):
-        raise BrokenHistory(name, "something was debited or closed after it was closed")
-    state = "closed" if closed else "complete" if alone else "open"
-    if budget_state.state != state:
-        raise BrokenHistory(name, f"it says {budget_state.state}, and its entries say {state}")
-    if budget_state.suspended != _check_suspensions(name, entries):
-        raise BrokenHistory(name, "whether it is suspended is not what its entries say")
-
-
-def _debit_cost(debit: Entry, relation: str) -> Cost:
-    cost = debit.body["costs"].get(relation)
-    return Cost(**cost) if cost else Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS)
-
-
-def _check_suspensions(name: str, entries: Sequence[Entry]) -> bool:
-    """Whether a history ends in a suspension; while one lasts nothing is debited or answered."""
-    suspended = False
-    for entry in entries:
-        if suspended and entry.kind in ("debit", "answer"):
-            raise BrokenHistory(name, f"entry {entry.number} was made while it was suspended")
-        if entry.kind == "resumed" and not suspended:
-            raise BrokenHistory(name, f"entry {entry.number} resumes what was not suspended")
-        if entry.kind in ("suspended", "resumed"):
-            suspended = entry.kind == "suspended"
-    return suspended
-
-
-def _check_table(
-    budget_state: BudgetState, entries: Sequence[Entry], debits: Sequence[Entry]
-) -> None:
-    """The table is the one of the last registration or amendment, and each debit keeps to its."""
-    name, kept = budget_state.dataset, None
-    for entry in entries:
-        if entry.kind in ("registered", "amended"):
-            after = entry.body.get("registration")
-            if kept is not None and (
-                after is None or after["privacy_unit"] != kept["privacy_unit"]
-            ):
-                raise BrokenHistory(name, f"entry {entry.number} changes whom the budget protects")
-            kept = after
-        elif entry.kind == "debit" and kept is not None:
-            asked = entry.body.get("registration")
-            if asked is None or asked["privacy_unit"] != kept["privacy_unit"]:
-                raise BrokenHistory(name, f"entry {entry.number} is about another privacy unit")
-    if kept != (
-        None
-        if budget_state.registered is None
-        else encoding.plain_copy(budget_state.registered.entry(), "table")
-    ):
-        raise BrokenHistory(name, "the table is not the registered one")
-    promised = encoding.plain_copy(describe_promise(budget_state.plan), "plan")
-    if any(entry.body.get("promise", promised) != promised for entry in debits):
-        raise BrokenHistory(name, "a release of its own does not promise what its plan does")
-
-
-def _check_running(budget_state: BudgetState, entries: Sequence[Entry]) -> None:
-    """Each entry says what all entries up to it add up to."""
-    name, relation = budget_state.dataset, budget_state.budget.relation
-    spent, debits, state, terms = Cost(0, 0), 0, "open", None
-    for entry in entries:
-        if entry.kind == "debit":
-            spent += _debit_cost(entry, relation)
-            debits += 1
-            state = "complete" if entry.body["alone"] or budget_state.budget.alone else state
-        elif entry.kind in ("closed", "suspended", "resumed"):
-            state = _STATE_AFTER[entry.kind](state)
-        if entry.body.get("sums") != {**vars(spent), "debits": debits, "state": state}:
-            raise BrokenHistory(name, f"the sums of entry {entry.number} are not those up to it")
-        if terms is not None and entry.kind != "amended" and entry.body.get("terms") != terms:
-            raise BrokenHistory(name, f"entry {entry.number} changes the budget, plan or table")
-        terms = entry.body.get("terms")
-
-
-def _check_answers(
-    name: str, entries: Sequence[Entry], debits: Sequence[Entry], answers: Mapping[str, str]
-) -> set[str]:
-    paid = {entry.request for entry in debits}
-    answered = {e.request: e.body["digest"] for e in entries if e.kind == "answer"}
-    for request, text in answers.items():
-        if request not in paid:
-            raise BrokenHistory(name, f"request {request!r} has an answer and no debit")
-        if not isinstance(text, str) or answered.get(request) != encoding.digest_text(text):
-            raise BrokenHistory(name, f"the answer to request {request!r} was changed")
-    if missing := answered.keys() - answers.keys():
-        raise BrokenHistory(name, f"the answer to request {min(map(str, missing))!r} is missing")
-    return set(answers)
+def _list_releases(paid: Mapping[str, Entry]) -> tuple[dict[str, Any], ...]:
+    """The releases of these debits, in order."""
+    return tuple(
+        each for entry in paid.values() for each in _read_list(entry.body["what"]["release"])
+    )

@@ -30,7 +30,7 @@ LIVE_TABLE = "table"
 MAX_SHOWN_LENGTH = 60
 MAX_EARLIER_TABLES = 1_000
 """How many tables that a dataset went on from are known again."""
-OPTIONAL_KEYS = ("tables", "features", "apart_from")
+OPTIONAL_KEYS = ("tables", "features", "apart_from", "part")
 """Keys that are left out where they are empty."""
 
 
@@ -52,6 +52,7 @@ class Registration:
         features: what is computed for each privacy unit, by name.
         apart_from: datasets with the same columns that are about other people, by the curator's
             word.
+        part: the "column" that puts people into parts, and its "rule": "constant" or "least".
     """
 
     privacy_unit: str
@@ -64,6 +65,7 @@ class Registration:
     tables: Mapping[str, Any] = field(default_factory=dict)
     features: Mapping[str, Any] = field(default_factory=dict)
     apart_from: Mapping[str, Any] = field(default_factory=dict)
+    part: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("domains", "schema", "source", *OPTIONAL_KEYS):
@@ -196,6 +198,9 @@ class RegisteredTable:
         if registration.universe not in (None, mine.universe):
             kept = "another universe" if mine.universe else "no universe for a maximum"
             return f"{kept}, and this has one of its own"
+        if registration.part and registration.part != mine.part:
+            known, asked = (_part_words(each.part) for each in (mine, registration))
+            return f"{known}, and this has {asked}"
         if registration.schema != mine.schema:
             return f"other columns: {_describe_columns(mine.schema, registration.schema)}"
         for name, domain in registration.domains.items():
@@ -256,7 +261,8 @@ class RegisteredTable:
         fixed = mine.universe is not None and universe != mine.universe
         if registration.privacy_unit != mine.privacy_unit or fixed:
             self.check(dataset, registration)
-        result = RegisteredTable.of(replace(registration, universe=universe), self.key)
+        part = registration.part or mine.part
+        result = RegisteredTable.of(replace(registration, universe=universe, part=part), self.key)
         known = [*self.earlier, mine.source]
         earlier = [each for each in known if dict(each) != dict(result.registration.source)]
         distinct = {encoding.canonical_json(dict(each)): each for each in earlier}
@@ -318,6 +324,10 @@ def _same_rows(mine: Mapping[str, str], other: Mapping[str, str], *, known: bool
         if both:
             return any(mine[kind] == other[kind] for kind in both)
     return known and not (mine and other)
+
+
+def _part_words(part: Mapping[str, Any]) -> str:
+    return f"parts by {part['column']!r} ({part['rule']})" if part else "no parts"
 
 
 def _describe_columns(mine: Mapping[str, str], other: Mapping[str, str]) -> str:

@@ -1,8 +1,7 @@
-"""The datasets of a ledger: registering, refusing, suspending and resuming.
+"""The datasets of a ledger: registering, suspending and resuming; and those about the same people.
 
 A budget is set once. The table that it is for may be amended as long as whom it protects stays the
 same. Each registration, amendment, suspension, resumption and closing is an entry of the history.
-A refusal is a `BudgetRefused` with its reason, and nothing was spent.
 
 Whether an engine runs out of memory may depend on one person's rows, so a failure after a debit
 tells something that no debit paid for. The words are the same whatever the reason was, and nothing
@@ -13,11 +12,15 @@ again. Someone who stops the work, and a source whose columns were replaced, tel
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any, Self
 
+from whosin import beliefs
 from whosin.calibration import Plan
 from whosin.errors import (
     BudgetRefused,
@@ -27,22 +30,21 @@ from whosin.errors import (
     UnknownName,
     WhosinError,
     invalid_value,
-    spell,
 )
-from whosin.ledger import budget as ledger_budget
+from whosin.exact import exp_up, rational, round_up
+from whosin.ledger import budget_state as states
 from whosin.ledger import encoding, entries
 from whosin.ledger.budget import (
     COUNTED_NOTION,
     Budget,
-    BudgetState,
     Cost,
-    PeopleBudget,
+    Schedule,
     Spend,
-    describe_promise,
-    drop_dust,
-    group_by_people,
+    best_reading,
+    plan_total,
 )
-from whosin.ledger.encoding import current_user, read_name
+from whosin.ledger.budget_state import BudgetState
+from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS, current_user, read_name
 from whosin.ledger.entries import Entry
 from whosin.ledger.registration import RegisteredTable, Registration, read_registration
 from whosin.ledger.store import WAIT_SECONDS, Store
@@ -54,7 +56,13 @@ COPY_POLICIES = ("warn", "refuse")
 """What to do about rows that have a budget under another name."""
 
 
-def first_row(name: str, plan: Plan, budget: Budget, registered: RegisteredTable | None) -> Any:
+def first_row(
+    name: str,
+    plan: Plan,
+    budget: Budget,
+    registered: RegisteredTable | None,
+    schedule: Schedule | None = None,
+) -> Any:
     """A dataset's row before its first entry."""
     text = encoding.canonical_json(plan.to_dict())
     registration = None if registered is None else registered.text()
@@ -65,15 +73,23 @@ def first_row(name: str, plan: Plan, budget: Budget, registered: RegisteredTable
         "state": "open",
         "head": encoding.FIRST_HEAD,
         "last": "",
+        "schedule": None if schedule is None else schedule.text(),
+        "accounts": None,
         **zero,
         **fixed,
     }
     return entries.DatasetRow(**start)
 
 
-def first_entry(plan: Plan, budget: Budget, registered: RegisteredTable | None) -> dict[str, Any]:
+def first_entry(
+    plan: Plan,
+    budget: Budget,
+    registered: RegisteredTable | None,
+    schedule: Schedule | None = None,
+) -> dict[str, Any]:
     """What the entry of a registration says."""
-    body = {"plan": plan.to_dict(), "budget": vars(budget)}
+    body: dict[str, Any] = {"plan": plan.to_dict(), "budget": vars(budget)}
+    body |= {} if schedule is None else {"schedule": json.loads(schedule.text())}
     return body if registered is None else body | {"registration": registered.entry()}
 
 
@@ -110,119 +126,6 @@ def describe_unnamed(dataset: str) -> str:
         f"dataset {dataset!r} was registered without its table: its curator names it with whosin "
         "ledger amend"
     )
-
-
-def open_for_debits(budget_state: BudgetState) -> None:
-    """A closed dataset, or one about which a release of its own was made, answers nothing more; one
-    that is suspended, nothing for now."""
-    refuse_suspended(budget_state)
-    reason = {
-        "closed": "is closed and answers no more questions",
-        "complete": "has had its one release: its promise does not compose with further answers",
-    }.get(budget_state.state)
-    if reason is not None:
-        raise BudgetRefused(f"dataset {budget_state.dataset!r} {reason}", field="dataset")
-
-
-def refuse_suspended(budget_state: BudgetState) -> None:
-    """Nothing is drawn after an engine failed: whether it fails again could depend on one row. The
-    words are the same whatever the reason was."""
-    if budget_state.suspended:
-        raise BudgetRefused(
-            f"dataset {budget_state.dataset!r} is suspended, since an engine failed after a debit: "
-            "its curator looks into it and lets it go on with whosin ledger resume"
-        )
-
-
-def check_session(
-    budget_state: BudgetState, plan: Plan, budget: Budget, share: object = None
-) -> None:
-    """A session's plan, or the share of it that will be spent, must fit what is left."""
-    open_for_debits(budget_state)
-    total, name = budget_state.budget, f"dataset {budget_state.dataset!r}"
-    if budget.relation != total.relation:
-        asked = f"this plan is for {budget.relation} neighbours"
-        message = f"the budget of {name} is for {total.relation} neighbours, and {asked}"
-        raise BudgetRefused(message, field="plan")
-    if budget.alone and (budget_state.debits or not total.alone):
-        promise = "this plan's promise does not compose with other answers"
-        message = f"{promise}, and {name} was not registered for it alone"
-        hint = "register a dataset of its own with this plan"
-        raise BudgetRefused(message, field="plan", hint=hint)
-    if total.alone and describe_promise(plan) != describe_promise(budget_state.plan):
-        allowed = f"{name} allows one release, under the plan that it was registered with"
-        raise BudgetRefused(f"{allowed}, and this is a different plan", field="plan")
-    if share is not None:
-        budget = budget.part(share)
-    rho = budget.rho or encoding.rho_from_epsilon(budget.epsilon)
-    whole = Cost(budget.epsilon, rho, budget.delta)
-    if total.holds(budget_state.spent + whole):
-        return
-    asked = "the plan" if share is None or share == 1 else f"a share of {share} of the plan"
-    if budget_state.spent.delta + budget.delta > total.delta:
-        # A session counts on its whole δ; the ledger keeps a quarter of it for single answers.
-        left = 4 * (total.delta - budget_state.spent.delta)
-        needed, have = distinguish_units(4 * budget.delta, left, encoding.DELTA_UNITS)
-        message = f"{asked} needs δ = {needed}, and {name} has {have} left"
-        raise BudgetRefused(message, field="share")
-    needed, have = distinguish_units(budget.epsilon, _left_for_people(budget_state, budget.epsilon))
-    message = f"{asked} needs ε = {needed}, and {name} has {have} left of {budget_words(total)}"
-    raise BudgetRefused(message, field="share", hint=_fitting_share(budget_state, plan))
-
-
-def _fitting_share(budget_state: BudgetState, plan: Plan) -> str:
-    """Which share of the plan would fit, if any."""
-    whole = encoding.budget_units(plan.epsilon, "epsilon of the plan")
-    fits = budget_state.spendable_units
-    if not 0 < fits < whole:
-        return ""
-    return f"a share of 1/{-(-whole // fits)} of the plan would fit"
-
-
-def check_debits(budget_state: BudgetState, spends: Sequence[Spend]) -> None:
-    """The whole history must stay within the budget.
-
-    A release of its own that has no cost under the dataset's relation answers for its own promise.
-    """
-    open_for_debits(budget_state)
-    spent, count = budget_state.spent, budget_state.debits
-    joint = [spend.after for spend in spends if spend.after is not None]
-    if joint and (len(spends) > 1 or joint[0] != count):
-        message = "another release was paid for since this one was measured with those before"
-        raise BudgetRefused(message, field="request", hint="measure and ask again")
-    relation = budget_state.budget.relation
-    for spend in spends:
-        if count and (spend.alone or budget_state.budget.alone):
-            promise = "this release's promise does not compose with other answers"
-            message = f"{promise}, and dataset {budget_state.dataset!r} has answered before"
-            raise BudgetRefused(message, field="dataset")
-        spent, count = spent + spend.cost(relation), count + 1
-    if any(spend.alone for spend in spends) and len(spends) > 1:
-        message = "a release whose promise does not compose with others must be asked alone"
-        raise BudgetRefused(message, field="spends", value=len(spends))
-    for spend in spends:
-        check_registration(budget_state, spend)
-    if not all(spend.alone and relation not in spend.costs for spend in spends):
-        if not budget_state.budget.holds(spent):
-            raise BudgetRefused(_describe_excess(budget_state, spends, spent), field="budget")
-        return
-    # A promise of its own says nothing about other adversaries: it must be the registered one.
-    promised = encoding.plain_copy(describe_promise(budget_state.plan), "plan")
-    for spend in spends:
-        if spend.promise != promised:
-            own = f"this answer has a promise of its own ({spend.guarantee})"
-            mine = f"the one that dataset {budget_state.dataset!r} was registered with"
-            hint = "register a dataset with that very plan"
-            raise BudgetRefused(f"{own}, which does not imply {mine}", field="plan", hint=hint)
-
-
-def check_registration(budget_state: BudgetState, spend: Spend) -> dict[str, Any]:
-    """What a debit records of its table; it must be the dataset's."""
-    if budget_state.registered is None:
-        return {}
-    budget_state.registered.check(budget_state.dataset, spend.registration)
-    assert spend.registration is not None
-    return {"registration": budget_state.registered.asked(spend.registration)}
 
 
 def other_question(before: Entry, spend: Spend, only: str | None = None) -> None:
@@ -264,61 +167,129 @@ def other_table(before: Entry, spend: Spend, budget_state: BudgetState) -> None:
         raise BudgetRefused(message, field="request", value=before.request)
 
 
-def budget_words(budget: Budget) -> str:
-    """A total in a few words."""
-    return f"ε = {spell(budget.epsilon / encoding.EPSILON_UNITS)} ({budget.relation})"
+@dataclass(frozen=True)
+class PeopleBudget:
+    """What datasets of the same privacy unit and columns allow together of someone who is in all.
+
+    What was spent between neighbouring worlds adds up, as pure ε or as ρ, and so do the budgets'
+    (ε, δ); beliefs are read off once, from the starting prior, and never added.
+
+    Attributes:
+        states: the datasets.
+        apart: those that are about other people by the curator's word (`--new-people`).
+    """
+
+    states: tuple[BudgetState, ...]
+    apart: tuple[str, ...]
+
+    @property
+    def adds(self) -> bool:
+        """Whether what was spent is between the same neighbours, and adds up."""
+        one_relation = len({each.budget.relation for each in self.states}) == 1
+        return one_relation and not any(each.by_itself for each in self.states)
+
+    @property
+    def _read(self) -> tuple[int, str]:
+        """(ε, in units; which reading gave it) of all answers, at any time.
+
+        As for one dataset, with the sums of ρ, of what each dataset may spend of it, and of δ: a
+        dataset that has spent more, by the pure reading, has no such end. What single answers use
+        of δ is at most a quarter of each δ, and so of their sum.
+        """
+        if not self.adds:
+            return INFINITE_UNITS, "pure"
+        cost = sum((each.spent for each in self.states), Cost(0, 0))
+        ends = [each.budget.rho or _pure_end(each.budget) for each in self.states]
+        within = all(each.spent.rho <= end for each, end in zip(self.states, ends, strict=True))
+        epsilon = sum(each.budget.epsilon for each in self.states)
+        delta = sum(plan_total(each.plan)[1] for each in self.states)
+        return best_reading(cost, epsilon, sum(ends) if within and delta else 0, delta)
+
+    @property
+    def certain(self) -> bool:
+        """Whether `epsilon` holds without exception: pure ε added up, and no δ was used."""
+        return self._read[1] == "pure" and not any(each.spent.delta for each in self.states)
+
+    @property
+    def epsilon(self) -> float:
+        """The ε of all answers of all datasets, rounded up; infinite where they do not add."""
+        return round_up(encoding.number_from_units(self._read[0]))
+
+    @property
+    def budget_epsilon(self) -> float:
+        """The ε of all budgets, rounded up: what it may come to, with the sum of their δ; infinite
+        where they do not add."""
+        if not self.adds or any(each.budget.alone for each in self.states):
+            return math.inf
+        return round_up(sum(Fraction(each.budget.epsilon, EPSILON_UNITS) for each in self.states))
+
+    @property
+    def failure(self) -> Fraction:
+        """The probability with which beliefs may move further where a δ is used (T18)."""
+        return sum((each.plan.failure for each in self.states if each.plan.dp_delta), Fraction(0))
+
+    @property
+    def prior(self) -> Fraction:
+        """The largest belief that the plans are for, below certainty; one half where none is."""
+        ends = [each.plan.beliefs[1] for each in self.states]
+        return max((end for end in ends if end < 1), default=Fraction(1, 2))
+
+    def posterior(self, epsilon: float, *, certain: bool = True) -> float:
+        """How sure someone who was `prior` sure can become at a total ε, rounded up; but for a
+        probability of `failure` where that is not certain: e^ε/(1 − δ'/δ) by T18, δ' the sum of the
+        plans' δ."""
+        group = max(each.plan.family.adversary().group for each in self.states)
+        uncertain_group = not certain and group > 1
+        if epsilon * group > 700 or uncertain_group or not (certain or self.failure < 1):
+            return 1.0
+        ratio = exp_up(Fraction(epsilon) * group)
+        if not certain and self.failure:
+            used = sum((rational(each.plan.dp_delta) for each in self.states), Fraction(0))
+            ratio /= 1 - used / self.failure
+        return round_up(Fraction(beliefs.posterior(Fraction(round_up(ratio)), self.prior)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain data for JSON."""
+        whole = not self.failure
+        return {
+            "datasets": [each.dataset for each in self.states],
+            "other_people_by_curators_word": list(self.apart),
+            "reading": self._read[1],
+            "spent_epsilon": states.finite_or_text(self.epsilon),
+            "budget_epsilon": states.finite_or_text(self.budget_epsilon),
+            "prior": float(self.prior),
+            "posterior": self.posterior(self.epsilon, certain=self.certain),
+            "budget_posterior": self.posterior(self.budget_epsilon, certain=whole),
+            "failure": round_up(self.failure),
+        }
 
 
-def distinguish_units(
-    needed: int, left: int, scale: int = encoding.EPSILON_UNITS
-) -> tuple[str, str]:
-    """Two numbers of units with as many digits as it takes to tell them apart."""
-    first, second, digits = "", "", 6
-    while first == second and digits < 18:
-        first, second = (spell(max(0, value) / scale, digits) for value in (needed, left))
-        digits += 1
-    return first, second
+def _pure_end(budget: Budget) -> int:
+    """The most ρ that a budget of pure ε alone may come to."""
+    return encoding.rho_from_epsilon(budget.epsilon)
 
 
-def _left_for_people(budget_state: BudgetState, needed: int) -> int:
-    """What is left, as people are told: dust is nothing, except next to a cost like it."""
-    return budget_state.spendable_units or (
-        budget_state.left if needed <= 2 * budget_state.left else 0
-    )
-
-
-def _describe_excess(budget_state: BudgetState, spends: Sequence[Spend], spent: Cost) -> str:
-    budget, name, before = budget_state.budget, budget_state.dataset, budget_state.spent
-    if spent.delta > budget.delta:
-        needed, have = distinguish_units(
-            spent.delta - before.delta, budget.delta - before.delta, encoding.DELTA_UNITS
+def group_by_people(states: Sequence[BudgetState]) -> list[PeopleBudget]:
+    """Datasets whose people may be the same, where there are several: those with one privacy unit
+    and the same columns."""
+    groups: dict[str, list[BudgetState]] = {}
+    for each in states:
+        if each.registered is not None and each.registered.registration.schema:
+            about = each.registered.registration
+            shape = encoding.canonical_json([about.privacy_unit, dict(about.schema)])
+            groups.setdefault(shape, []).append(each)
+    return [
+        PeopleBudget(
+            tuple(group),
+            tuple(
+                each.dataset
+                for each in group
+                if each.registered is not None and each.registered.registration.apart_from
+            ),
         )
-        return (
-            f"this needs δ = {needed}, and dataset {name!r} has {have} left for single answers; "
-            "nothing was spent"
-        )
-    asked = sum((spend.cost(budget.relation) for spend in spends), Cost(0, 0))
-    if asked.epsilon < encoding.INFINITE_UNITS:
-        needed, have = distinguish_units(
-            asked.epsilon, _left_for_people(budget_state, asked.epsilon)
-        )
-        return (
-            f"this needs ε = {needed}, and dataset {name!r} has {have} left of "
-            f"{budget_words(budget)}; nothing was spent"
-        )
-    what = "these answers have" if len(spends) > 1 else "this answer has"
-    reason = "its plan has no δ, and Gaussian noise needs one"
-    if asked.rho >= encoding.INFINITE_UNITS:
-        reason = "no ρ either"
-    elif budget.rho:
-        left = budget.rho - before.rho
-        clear = drop_dust(left, budget.rho, budget_state.debits)
-        needed, have = distinguish_units(asked.rho, clear or (left if asked.rho <= 2 * left else 0))
-        reason = f"ρ = {needed} is more than the {have} left"
-    return (
-        f"dataset {name!r}: {what} no pure ε between {budget.relation} neighbours, and {reason}; "
-        "nothing was spent"
-    )
+        for group in groups.values()
+        if len(group) > 1
+    ]
 
 
 class Registry:
@@ -364,6 +335,7 @@ class Registry:
         registration: Registration | None = None,
         *,
         copies: str = "warn",
+        schedule: Mapping[str, Any] | None = None,
     ) -> BudgetState:
         """Set a dataset's budget, once: the plan's ε is the total.
 
@@ -371,6 +343,7 @@ class Registry:
             registration: the table that the budget is for (`release.table.register_table`): whose
                 rows they are is then fixed too.
             copies: whether rows that have a budget under another name are refused ("refuse").
+            schedule: how it is divided over time (see `Schedule.plan`).
 
         Raises:
             BudgetRefused: it is registered already.
@@ -378,7 +351,7 @@ class Registry:
         name, budget = read_name(dataset, "dataset"), _read_budget(plan)
         with self._store.writing() as connection:
             if not self._register(
-                connection, name, plan, budget, read_registration(registration), copies
+                connection, name, plan, budget, read_registration(registration), copies, schedule
             ):
                 raise BudgetRefused(
                     f"dataset {name!r} is registered already; its budget is set once and for all",
@@ -387,7 +360,7 @@ class Registry:
                 )
             return entries.read_budget_state(entries.dataset_row(connection, name))
 
-    def admit(
+    def admit(  # noqa: PLR0913 (public parameters, all by name)
         self,
         dataset: str,
         plan: Plan,
@@ -398,6 +371,8 @@ class Registry:
         amend: bool = False,
         copies: str = "warn",
         paid: bool = False,
+        schedule: Mapping[str, Any] | None = None,
+        part: str | None = None,
     ) -> BudgetState:
         """Open a session: register a new dataset, or see that the plan fits what is left. Nothing
         is recorded of a session that is refused.
@@ -408,7 +383,8 @@ class Registry:
             share: the part of the plan that the session will spend; all of it by default.
             registration: the table that will be asked; one without a table is bound to it.
             amend: record that the dataset goes on with this table, as `amend` does.
-            copies: as for `register`.
+            copies, schedule: as for `register`; a known dataset has this schedule already.
+            part: the one that all questions are about.
             paid: whether all that will be asked was paid for before: nothing has to be left.
 
         Raises:
@@ -422,15 +398,20 @@ class Registry:
             row = entries.dataset_row(connection, name)
         if row is None:
             with self._store.writing() as connection:
-                self._register(connection, name, plan, budget, registration, copies)
+                self._register(connection, name, plan, budget, registration, copies, schedule)
                 row = entries.dataset_row(connection, name)
         budget_state = entries.read_budget_state(row)
+        check_schedule(budget_state, schedule)
         changes = registration is not None and _changes_table(budget_state, registration, amend)
         retried = resume and budget_state.plan.to_dict() == plan.to_dict()
         if not paid and (not retried or (changes and not budget_state.spendable_units)):
-            check_session(budget_state, plan, budget, share)
+            with self._store.reading() as connection:
+                level = entries.part_level(connection, name, part)
+                moment = self._store.stamp(connection)
+            asker = {"who": self.who, "moment": moment}
+            states.check_session(budget_state, plan, budget, share, part=part, level=level, **asker)
         if changes and registration is not None:
-            open_for_debits(budget_state)
+            states.open_for_debits(budget_state)
             budget_state = self.amend(name, registration)
             assert budget_state.registered is not None
             budget_state.registered.check(name, registration)
@@ -452,11 +433,13 @@ class Registry:
                 else before.amended(turn.row.name, registration)
             )
             if before is None or before.difference(registration) is not None:
+                accounts = entries.read_budget_state(turn.row).accounts.begin_parts()
                 self._append(
                     turn,
                     "amended",
                     {"registration": registered.entry()},
                     registration=registered.text(),
+                    accounts=accounts.text(),
                 )
         return self.budget_state(dataset)
 
@@ -527,12 +510,10 @@ class Registry:
     def close(self, dataset: str) -> BudgetState:
         """Allow no further debits, for good."""
         with self._turn(dataset) as turn:
-            if ledger_budget.state_after_resuming(turn.row.state) == "closed":
+            if states.state_after_resuming(turn.row.state) == "closed":
                 message = f"dataset {turn.row.name!r} is closed already"
                 raise BudgetRefused(message, field="dataset", value=turn.row.name)
-            self._append(
-                turn, "closed", {}, state=ledger_budget.state_after_closing(turn.row.state)
-            )
+            self._append(turn, "closed", {}, state=states.state_after_closing(turn.row.state))
         return self.budget_state(dataset)
 
     def suspend(self, dataset: str, request: str | None = None) -> None:
@@ -545,18 +526,16 @@ class Registry:
         said = {} if request is None else {"request": read_name(request, "request")}
         with self._turn(dataset) as turn:
             self._append(
-                turn, "suspended", said, state=ledger_budget.state_after_suspension(turn.row.state)
+                turn, "suspended", said, state=states.state_after_suspension(turn.row.state)
             )
 
     def resume(self, dataset: str) -> BudgetState:
         """Let a suspended dataset go on: for its curator, who knows why an engine failed. What was
         paid for can then be answered under its request."""
         with self._turn(dataset) as turn:
-            if not ledger_budget.is_suspended(turn.row.state):
+            if not states.is_suspended(turn.row.state):
                 raise BudgetRefused(f"dataset {turn.row.name!r} is not suspended")
-            self._append(
-                turn, "resumed", {}, state=ledger_budget.state_after_resuming(turn.row.state)
-            )
+            self._append(turn, "resumed", {}, state=states.state_after_resuming(turn.row.state))
         return self.budget_state(dataset)
 
     def _register(
@@ -567,6 +546,7 @@ class Registry:
         budget: Budget,
         registration: Registration | None,
         copies: str,
+        schedule: Mapping[str, Any] | None = None,
     ) -> bool:
         """Make a dataset unless there is one of this name."""
         _check_copies(copies)
@@ -576,16 +556,20 @@ class Registry:
         if others and copies == "refuse":
             raise BudgetRefused(describe_copy(name, others[0]))
         registered = None if registration is None else RegisteredTable.of(registration)
-        row = first_row(name, plan, budget, registered)
-        said = first_entry(plan, budget, registered)
-        body = self._signed(said, self._store.stamp(connection))
+        moment = self._store.stamp(connection)
+        planned = None if schedule is None else _plan_schedule(schedule, budget, moment)
+        row = first_row(name, plan, budget, registered, planned)
+        said = first_entry(plan, budget, registered, planned)
+        body = self._signed(said, moment)
         return self._store.register(connection, *entries.next_entry(row, "registered", None, body))
 
     @contextmanager
-    def _turn(self, dataset: object, *requests: str) -> Iterator[Transaction]:
+    def _turn(
+        self, dataset: object, *requests: str, parts: Sequence[str] = ()
+    ) -> Iterator[Transaction]:
         """A turn on a dataset whose row is the one that its last entry says."""
         name = read_name(dataset, "dataset")
-        with self._store.turn(name, requests) as turn:
+        with self._store.turn(name, requests, parts) as turn:
             if turn.row is not None:
                 entries.check_row(turn.row, turn.last)
                 yield turn
@@ -624,6 +608,28 @@ def _changes_table(budget_state: BudgetState, registration: Registration, amend:
     universe = before.registration.universe is None and registration.universe is not None
     before.check(name, replace(registration, universe=None) if universe else registration)
     return universe
+
+
+def _plan_schedule(said: Mapping[str, Any], budget: Budget, moment: str) -> Schedule:
+    if budget.alone:
+        message = "this plan's promise is for one release, which no schedule divides"
+        raise InvalidInput(message, field="schedule", hint="leave the schedule out")
+    return Schedule.plan(said, budget, moment[:10])
+
+
+def check_schedule(budget_state: BudgetState, said: Mapping[str, Any] | None) -> None:
+    """A schedule is set when a dataset is opened, and never changes."""
+    if said is None:
+        return
+    name, known = f"dataset {budget_state.dataset!r}", budget_state.schedule
+    if known is None:
+        message = f"{name} was opened without a schedule, and its budget is set once and for all"
+        raise BudgetRefused(message, field="schedule", hint="leave the schedule out")
+    asked = Schedule.plan(said, budget_state.budget, known.periods[0].first)
+    if asked.said != known.said:
+        listed = ", ".join(f"{key} = {value}" for key, value in known.said.items())
+        message = f"{name} has another schedule: {listed}"
+        raise BudgetRefused(message, field="schedule", hint="say the same, or leave it out")
 
 
 def _check_copies(copies: object) -> None:

@@ -383,14 +383,16 @@ class Store:
             self._settle(connection, new)
 
     @contextmanager
-    def turn(self, dataset: str, requests: Sequence[str] = ()) -> Iterator[Transaction]:
+    def turn(
+        self, dataset: str, requests: Sequence[str] = (), parts: Sequence[str] = ()
+    ) -> Iterator[Transaction]:
         """One durable transaction on one dataset, in the fewest round trips; see `Transaction`."""
 
         def begin(connection: Any) -> Transaction:
             if self.sqlite:
                 begin_writing(connection, self.wait)
             turn = Transaction(connection, server=not self.sqlite)
-            turn.begin(dataset, requests)
+            turn.begin(dataset, requests, parts)
             return turn
 
         self._check_writable()

@@ -22,9 +22,9 @@ from typing import Any
 from whosin.errors import UnknownName, spell
 from whosin.exact import format_decimals, rational, round_up
 from whosin.ledger import BudgetState, Ledger, encoding
-from whosin.ledger.budget import Cost, PeopleBudget
+from whosin.ledger.budget import Cost
 from whosin.ledger.entries import Entry
-from whosin.ledger.registry import STEP_KEY
+from whosin.ledger.registry import STEP_KEY, PeopleBudget
 from whosin.notebook_display import Displayed
 from whosin.release.column_expressions import free_column_name
 from whosin.release.contribution_bounds import bounds_statement

@@ -34,32 +34,20 @@ from whosin.errors import (
 from whosin.exact import format_figures, rational
 from whosin.ledger import encoding
 from whosin.ledger.budget import Budget, Cost
-from whosin.release.contribution_bounds import CostWarning
 from whosin.release.cost import (
     OPTIMAL_SPLIT,
     CostEstimate,
+    RemainingBudget,
     Share,
-    add_caution,
+    caution_smaller_noise,
     caution_unused_delta,
-    noisy_parts,
 )
 from whosin.release.queries import Query
-from whosin.release.queries.base import Linear
 from whosin.release.queries.sums import planned_count
 from whosin.release.table import Table
 
 SPLIT_KINDS = ("weights", "relative-error", OPTIMAL_SPLIT)
 NOISE_KINDS = ("laplace", "gaussian")
-
-
-@dataclass(frozen=True)
-class RemainingBudget:
-    """What a batch may spend in all, in units."""
-
-    plan: Plan
-    epsilon: int
-    rho: int
-    delta: int
 
 
 def split_budget(
@@ -552,9 +540,6 @@ def _improve_parts(
     return result
 
 
-MIN_NOTED_RATIO = 1.1
-"""How many times smaller noise has to be for a caution."""
-
 ROUNDING_UNITS = 10**3
 """What costs of a batch are rounded up by, in all, at the most."""
 
@@ -596,13 +581,43 @@ def estimate_batch_cost(
     unspent = _read_unspent(plan, spent or Cost(0, 0), share, noise, capped)
     batch = asked, unspent, split, noise
     if table.last_estimate is None or table.last_estimate[0] != batch:
-        if split == OPTIMAL_SPLIT:
-            made = least_error(asked, table, unspent, noise)
-        else:
-            made = estimate_costs(asked, table, split_budget(asked, table, unspent, split, noise))
+        made = _estimate_by_part(asked, table, unspent, split, noise)
         made = caution_unused_delta(plan, caution_smaller_noise(table, unspent, made))
         table.last_estimate = batch, list(map(partial(add_expected_errors, table), made))
     return list(table.last_estimate[1])
+
+
+def _estimate_by_part(
+    queries: Sequence[Query], table: Table, unspent: RemainingBudget, split: str, noise: str
+) -> list[CostEstimate]:
+    """The estimates of a batch. Questions about different parts are paid side by side, so each part
+    divides what is left once those about everyone have had theirs: by weight, where the heaviest
+    part counts, or between replaced people, who may move, the two heaviest."""
+    groups: dict[str | None, list[int]] = {}
+    for index, query in enumerate(queries):
+        with at(f"queries[{index}]"), query.at_own_key():
+            groups.setdefault(query.find_part(table), []).append(index)
+    weights = {
+        part: sum(rational(queries[index].weight) for index in indices)
+        for part, indices in groups.items()
+    }
+    heaviest = sorted(weight for part, weight in weights.items() if part is not None)
+    counted = heaviest[-2:] if unspent.plan.relation == "replace" else heaviest[-1:]
+    whole = sum(counted, weights.get(None, Fraction(0)))
+    made: dict[int, CostEstimate] = {}
+    for part, indices in groups.items():
+        mine, own = [queries[index] for index in indices], unspent
+        if weights[part] != whole:
+            amounts = unspent.epsilon, unspent.rho, unspent.delta
+            own = RemainingBudget(
+                unspent.plan, *(int(each * weights[part] / whole) for each in amounts)
+            )
+        if split == OPTIMAL_SPLIT:
+            found = least_error(mine, table, own, noise)
+        else:
+            found = estimate_costs(mine, table, split_budget(mine, table, own, split, noise))
+        made |= dict(zip(indices, found, strict=True))
+    return [made[index] for index in range(len(queries))]
 
 
 def add_expected_errors(table: Table, estimate: CostEstimate) -> CostEstimate:
@@ -619,38 +634,6 @@ def add_expected_errors(table: Table, estimate: CostEstimate) -> CostEstimate:
     bounds = query.bounds(asked)
     most = table.people * bounds.max_groups * (1 if unit == "people" else bounds.max_rows_per_group)
     return replace(made, noisy_groups=max(0, made.groups - int(most // max(size, 1.0))))
-
-
-def caution_smaller_noise(
-    table: Table, unspent: RemainingBudget, estimates: Sequence[CostEstimate]
-) -> list[CostEstimate]:
-    """Cost estimates, with a caution for each with a cost in ρ to which the same part of the pure
-    ε would give less noise."""
-    gains = [_laplace_gain(table, unspent, estimate) for estimate in estimates]
-    return [
-        add_caution(estimate, CostWarning("noise", times=gain))
-        if gain > MIN_NOTED_RATIO
-        else estimate
-        for estimate, gain in zip(estimates, gains, strict=True)
-    ]
-
-
-def _laplace_gain(table: Table, unspent: RemainingBudget, estimate: CostEstimate) -> float:
-    """How many times smaller the noise would be at the same part of the pure ε; 0 where no such
-    answer can be had, or where it is one of several."""
-    query, share = estimate.query, estimate.share
-    if not share.rho or not unspent.epsilon or estimate.joint is not None:
-        return 0.0
-    part = share.rho / Fraction(unspent.rho, encoding.EPSILON_UNITS)
-    pure = Share(share.plan, part * Fraction(unspent.epsilon, encoding.EPSILON_UNITS))
-    asked = query.restrict_table(table)
-    if isinstance(query, Linear):
-        grouped = bool(query.cells(asked).columns)
-        other = noisy_parts(query.parts(asked), pure, query.bounds(asked), grouped)[0]
-        return math.sqrt(estimate.parts[0].noise.variance / other.noise.variance)
-    if not query.selects:
-        return 0.0
-    return float(estimate.details.scale / query.estimate_cost(asked, pure).details.scale)
 
 
 def read_queries(queries: object) -> list[Query]:

@@ -23,6 +23,7 @@ import numpy as np
 
 from whosin.errors import InvalidInput, LazyModule, UnknownName, at, invalid_value, spell
 from whosin.exact import Array, Number, rational
+from whosin.ledger.registration import CONTENT_KINDS, LIVE_TABLE
 from whosin.release.domains import (
     CALENDAR_PARTS,
     CLAMP,
@@ -362,6 +363,80 @@ def add_levels(rows: Any, domains: Mapping[str, Domain], text: object) -> Any:
             known = _lookup(domain.values, _key_type(rows[column].type()), own)
             rows = join_columns(rows, known, [(column, VALUE)], {name: NUMBER})
     return rows
+
+
+MAX_PART_LETTERS = 200
+
+
+@dataclass(frozen=True)
+class PartRule:
+    """What puts each privacy unit into at most one part, by its own rows alone (T25): the first of
+    its values in a column, in the declared order. What was not declared is in no part.
+
+    Attributes:
+        rule: "constant" where the column is said to be the same in all rows of a unit, or "least".
+    """
+
+    column: str
+    rule: str
+    values: tuple[str | int, ...]
+
+    @classmethod
+    def read(
+        cls, given: str, columns: Mapping[str, Any], domains: Mapping[str, Domain], by_row: bool
+    ) -> PartRule:
+        """The rule of "region" or "least(region)"."""
+        from whosin.release.conditions import unknown_column
+
+        match = FORM_PATTERN.fullmatch(given)
+        least = match is not None and match[1] == "least" and given not in columns
+        column = match[2].strip() if least and match is not None else given
+        if column not in columns:
+            raise unknown_column("part", column, columns, domains)
+        domain = domains.get(column)
+        if not isinstance(domain, Values) or domain.outside not in (None, DROP):
+            message = f"the parts by {column!r} are public, and its domain does not list them"
+            hint = f"declare its values in [domains], such as {column} = ['north', 'south']"
+            raise InvalidInput(message, field="part", value=given, hint=hint)
+        if not least and not domain.constant and not by_row:
+            raise InvalidInput(
+                f"{column!r} may differ between the rows of one person, who would be in several "
+                "parts",
+                field="part",
+                value=given,
+                hint=f"declare constant = true in its domain if it never differs, or a rule: part "
+                f"= 'least({column})', the first of a person's values in the declared order",
+            )
+        if any(not 0 < len(str(each)) <= MAX_PART_LETTERS for each in domain.values):
+            message = f"a part is called by 1 to {MAX_PART_LETTERS} letters"
+            raise InvalidInput(message, field="part", value=given)
+        return cls(column, "least" if least else "constant", domain.values)
+
+    def to_dict(self) -> dict[str, str]:
+        """Return the fields as plain data for JSON."""
+        return {"column": self.column, "rule": self.rule}
+
+    def require_fixed(self, source: Mapping[str, str]) -> None:
+        """Refuse a source whose rows may change between two questions."""
+        if LIVE_TABLE in source or not set(CONTENT_KINDS) & source.keys():
+            raise InvalidInput(
+                f"the rows of this table may change, and with them the {self.column} of a person, "
+                "who would then be in several parts",
+                field="part",
+                value=self.column,
+                hint=f"declare constant = true in the domain of {self.column} if it never changes",
+            )
+
+    def find(self, part: object) -> str:
+        """A declared part by its name."""
+        known = {str(each): each for each in self.values}
+        if str(part) not in known:
+            raise UnknownName("part", str(part), known)
+        return str(part)
+
+    def number(self, part: str) -> int:
+        """The place of a part in the declared order."""
+        return [str(each) for each in self.values].index(part)
 
 
 def _key_type(held: Any) -> str:

@@ -220,6 +220,30 @@ def condition_columns(text: object) -> frozenset[str]:
     return frozenset(map(_full_name, nodes))
 
 
+def equal_constants(text: object, column: str) -> set[str]:
+    """The constants that a condition is only true with in a column: ward = 'A' and so on."""
+    if not isinstance(text, str) or len(text) > MAX_CONDITION_LENGTH:
+        return set()
+    try:
+        nodes = [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
+    except (sqlglot.errors.SqlglotError, RecursionError):
+        return set()
+    if len(nodes) != 1:
+        return set()
+    found = set()
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, exp.And | exp.Paren):
+            nodes += node.iter_expressions()
+        elif isinstance(node, exp.EQ):
+            sides = node.this, node.expression
+            named = [each for each in sides if isinstance(each, exp.Column)]
+            said = [each for each in sides if isinstance(each, exp.Literal | exp.Boolean)]
+            if named and said and _full_name(named[0]) == column:
+                found.add(str(said[0].this))
+    return found
+
+
 def _full_name(node: Any) -> str:
     """A column's name, with that of its table before it if one is given."""
     return f"{node.table}.{node.name}" if node.table else str(node.name)

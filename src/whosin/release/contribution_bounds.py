@@ -13,7 +13,7 @@ An interval is about the noise. What bounding and clamping leave out is said in 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
@@ -24,6 +24,8 @@ from whosin.release.column_expressions import (
     GroupGrid,
     add_levels,
     base_column,
+    cell_key,
+    join_cell_numbers,
     root_column,
 )
 from whosin.release.conditions import parse_condition
@@ -339,6 +341,25 @@ def filter_rows(rows: Any, table: Table, where: str | None) -> Any:
         known = add_levels(rows, table.domains, where)
         kept = known.filter(parse_condition(where, known))
         return kept if known is rows else kept.select(*rows.columns)
+
+
+def select_part(table: Table, part: str) -> Table:
+    """The table with the rows of those privacy units alone that are in one part."""
+    assert table.part is not None
+    column, number = table.part.column, table.part.number(part)
+    domain = replace(table.domain(column), outside=DROP)
+    cells = GroupGrid((column,), (domain,))
+    own = table.data if table.by_row else table.main_rows
+    (key,) = cells.names
+    if table.by_row:
+        marked = own.mutate(cell_key(own, column, domain).name(key))
+        chosen = join_cell_numbers(marked, key, domain)
+        return table.on_part(chosen.filter(chosen[key] == number).select(*own.columns))
+    placed = cells.coded(rows_with_unit(own, table.privacy_unit), **owner_column(own, table))
+    least = placed.group_by(UNIT_COLUMN).aggregate(**{key: placed[key].min()})
+    inside = least.filter(least[key] == number).view()
+    rows = table.data
+    return table.on_part(rows.semi_join(inside, rows[table.privacy_unit] == inside[UNIT_COLUMN]))
 
 
 def owner_column(rows: Any, table: Table) -> dict[str, Any]:

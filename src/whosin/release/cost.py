@@ -23,11 +23,13 @@ from whosin.calibration import Plan, calibrate
 from whosin.errors import InvalidInput, WhosinError, spell
 from whosin.exact import Array, exact_fraction, format_figures, round_up
 from whosin.ledger import encoding
-from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Accounts, Cost, PartLevel, Spend
+from whosin.ledger.registration import Registration
 from whosin.noise import GaussianNoise, LaplaceNoise, selection_epsilon, selection_rho, top_k
 from whosin.noise.distributions import Noise, square_root_up
 from whosin.noise.source import MAX_SCALE_PARAMETER
 from whosin.release.contribution_bounds import Aggregate, ContributionBounds, CostWarning
+from whosin.release.table import Table, register_question
 
 CONFIDENCE_LEVEL = 0.95
 OPTIMAL_SPLIT = "optimal"
@@ -393,3 +395,77 @@ def apportion_cost(cost: Cost, count: int) -> list[Cost]:
 def paid_estimates(estimates: Iterable[CostEstimate]) -> list[CostEstimate]:
     """What is debited for cost estimates, each once."""
     return list({id(estimate.paid): estimate.paid for estimate in estimates}.values())
+
+
+@dataclass(frozen=True)
+class RemainingBudget:
+    """What a batch may spend in all, in units."""
+
+    plan: Plan
+    epsilon: int
+    rho: int
+    delta: int
+
+
+def common_part(queries: object, table: Table) -> str | None:
+    """The part that all queries are about, if there is one."""
+    listed = queries if isinstance(queries, list | tuple) else [queries]
+    parts = {each.find_part(table) if hasattr(each, "find_part") else None for each in listed}
+    return parts.pop() if len(parts) == 1 else None
+
+
+def priced_spends(
+    paid: Sequence[CostEstimate], registration: Registration, table: Table
+) -> list[Spend]:
+    """What is debited for cost estimates, each with its table."""
+    return [
+        replace(each.spend, registration=register_question(registration, each.query, table))
+        for each in paid
+    ]
+
+
+def batch_cost(estimates: Iterable[CostEstimate], relation: str) -> Cost:
+    """What questions cost together; those about parts are paid side by side."""
+    accounts, levels = Accounts(), dict[str, PartLevel]()
+    for each in estimates:
+        part = each.spend.part or ""
+        accounts, levels[part] = accounts.pay(each.spend, relation, levels.get(part, PartLevel()))
+    return accounts.total
+
+
+MIN_NOTED_RATIO = 1.1
+"""How many times smaller noise has to be for a caution."""
+
+
+def caution_smaller_noise(
+    table: Table, unspent: RemainingBudget, estimates: Sequence[CostEstimate]
+) -> list[CostEstimate]:
+    """Cost estimates, with a caution for each with a cost in ρ to which the same part of the pure
+    ε would give less noise."""
+    gains = [_laplace_gain(table, unspent, estimate) for estimate in estimates]
+    return [
+        add_caution(estimate, CostWarning("noise", times=gain))
+        if gain > MIN_NOTED_RATIO
+        else estimate
+        for estimate, gain in zip(estimates, gains, strict=True)
+    ]
+
+
+def _laplace_gain(table: Table, unspent: RemainingBudget, estimate: CostEstimate) -> float:
+    """How many times smaller the noise would be at the same part of the pure ε; 0 where no such
+    answer can be had, or where it is one of several."""
+    from whosin.release.queries.base import Linear
+
+    query, share = estimate.query, estimate.share
+    if not share.rho or not unspent.epsilon or estimate.joint is not None:
+        return 0.0
+    part = share.rho / Fraction(unspent.rho, encoding.EPSILON_UNITS)
+    pure = Share(share.plan, part * Fraction(unspent.epsilon, encoding.EPSILON_UNITS))
+    asked = query.restrict_table(table)
+    if isinstance(query, Linear):
+        grouped = bool(query.cells(asked).columns)
+        other = noisy_parts(query.parts(asked), pure, query.bounds(asked), grouped)[0]
+        return math.sqrt(estimate.parts[0].noise.variance / other.noise.variance)
+    if not query.selects:
+        return 0.0
+    return float(estimate.details.scale / query.estimate_cost(asked, pure).details.scale)

@@ -12,6 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,6 +32,7 @@ from whosin.errors import (
     shorten,
 )
 from whosin.ledger import BudgetState, Ledger
+from whosin.ledger.budget import Budget, Schedule
 from whosin.release.answer import Release, read_releases
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.contribution_bounds import ContributionPolicy
@@ -181,6 +184,7 @@ class Scenario:
     tables: tuple[Further, ...] = ()
     features: tuple[Feature, ...] = ()
     about: AboutSection = ABOUT_UNSAID
+    schedule: Mapping[str, Any] = field(default_factory=dict)
     text: ScenarioText | None = field(default=None, compare=False, repr=False)
     opened: Table | None = field(default=None, compare=False, repr=False)
 
@@ -307,7 +311,8 @@ class Scenario:
         opened = self.open_table() if table is None else table
         with self.locate_errors(), self.at_budget():
             try:
-                return estimate_batch_cost(opened, self.plan, self.queries, **self.budget)
+                budget = {"share": self.period_share(), **self.budget}
+                return estimate_batch_cost(opened, self.plan, self.queries, **budget)
             except InvalidInput as error:
                 found, asked = Mistakes(), dict(enumerate(self.queries))
                 found.found += self._find_query_mistakes(opened, asked, set())
@@ -322,6 +327,14 @@ class Scenario:
             return continue_streams(opened, name, table, self.plan, self.queries)
 
         return self._read_ledger(ledger, look, {})
+
+    def period_share(self) -> Fraction | None:
+        """The share of today's period, which a batch spends by default; None without a schedule."""
+        if not self.schedule:
+            return None
+        with at("schedule"):
+            budget, today = Budget.of(self.plan), datetime.now(UTC).date().isoformat()
+            return Schedule.plan(self.schedule, budget, today).share(today, budget)
 
     def contribution_policies(self, table: Table) -> list[ContributionPolicy]:
         """What of the rows counts in each answer."""
@@ -372,7 +385,8 @@ class Scenario:
                 ledger if ledger is not None else self.ledger,
                 dataset=self.dataset,
                 request=request,
-                share=self.budget.get("share", 1),
+                share=self.budget.get("share", None if self.schedule else 1),
+                schedule=self.schedule or None,
                 amend=amend,
                 copies="warn" if new_people is None else "refuse",
                 new_people=new_people,
@@ -546,6 +560,7 @@ def read_scenario(
         tables,
         features,
         model.about,
+        model.schedule.given,
         text,
     )
     if mistakes.found:
@@ -617,6 +632,7 @@ def _open_table(
             tables=tables,
             features=features,
             people=data.people,
+            part=data.part,
         )
     except WhosinError as error:
         for each in error.parts:

@@ -13,23 +13,31 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from datetime import UTC, datetime
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, Self
 
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError, invalid_value, spell
-from whosin.ledger import BudgetState, Debit, Ledger, encoding, registry
-from whosin.ledger.budget import Budget, Cost, Spend
+from whosin.ledger import BudgetState, Debit, Ledger, encoding
+from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule, Spend
+from whosin.ledger.budget_state import check_session
 from whosin.ledger.encoding import read_name
 from whosin.ledger.registration import Registration
-from whosin.ledger.registry import add_note, describe_copy, describe_unanswered, describe_unnamed
+from whosin.ledger.registry import (
+    STEP_KEY,
+    add_note,
+    describe_copy,
+    describe_unanswered,
+    describe_unnamed,
+)
 from whosin.release.answer import Answer, Release, read_answers
 from whosin.release.budget_allocation import estimate_batch_cost, read_queries
-from whosin.release.cost import CostEstimate, paid_estimates
+from whosin.release.cost import CostEstimate, common_part, paid_estimates, priced_spends
 from whosin.release.engines.base import Progress, share_scans
 from whosin.release.queries import Query
-from whosin.release.table import Table, register_question, register_table
+from whosin.release.table import Table, register_table
 
 MAX_REQUEST_LENGTH = 100
 Watch = Callable[[str], Progress | None]
@@ -58,6 +66,8 @@ class Session:
         copies: "refuse" where rows that have a budget under another name may not get another one.
         new_people: False where a new dataset with the privacy unit and columns of another one is
             refused; True records that nobody is in both, as the curator's word.
+        schedule: how a new dataset's budget is divided over time (see `Schedule.plan`); a batch
+            then spends the share of its period by default.
         batch: what is asked, as plain data, where asking it again of the same rows is not new: the
             stored answers are shown, or drawn under the debits that stand.
         again: ask the batch anew whatever was asked before, and pay again.
@@ -87,6 +97,7 @@ class Session:
         curator: bool = True,
         copies: str = "warn",
         new_people: bool | None = None,
+        schedule: Mapping[str, Any] | None = None,
         batch: Mapping[str, Any] | None = None,
         again: bool = False,
         preflight: bool = True,
@@ -102,10 +113,11 @@ class Session:
         self.dataset = read_name(dataset if dataset is not None else table.name, "dataset")
         self.request = uuid.uuid4().hex if request is None else _read_request(request)
         self.notes: tuple[str, ...] = ()
-        self._spent, self._asked = Cost(0, 0), 0
+        self._accounts, self._levels, self._asked = Accounts(), dict[str, PartLevel](), 0
         self._begun: list[Spend] = []
         self._batch = batch if request is None else None
         self._again, self._looks = again, preflight and curator
+        self.schedule = schedule
         try:
             self._open(queries, amend, copies, new_people)
         except BaseException:
@@ -175,13 +187,9 @@ class Session:
         numbers = count(self._asked)
         requests = [each.request or f"{self.request}/{next(numbers)}" for each in paid]
         self._require_new_files(requests, paid)
-        spends = {
-            request: replace(
-                estimate.spend,
-                registration=register_question(self.registration, estimate.query, self.table),
-            )
-            for request, estimate in zip(requests, paid, strict=True)
-        }
+        spends = dict(
+            zip(requests, priced_spends(paid, self.registration, self.table), strict=True)
+        )
         self._fix_universe(spends.values())
         before, self._begun = self._begun, [estimate.spend for estimate in paid]
         try:
@@ -318,7 +326,7 @@ class Session:
             self.table,
             self.plan,
             [query for number, query in enumerate(asked) if number not in paid],
-            self._spent,
+            self._seen_from(queries),
             share=share,
             split=split,
             noise=noise,
@@ -355,24 +363,19 @@ class Session:
         amend = amend and known and not self._is_registered()
         if known and not amend:
             self._name_request(queries, goes_on=goes_on)
+        if self.share is None:
+            self._share_period(known)
         if self._paid():
             if self._batch is not None:
                 self._check_registered()
                 self._note(describe_repeat(self.request))
             return
         if not known:
-            if new_people is not None:
-                self.registration = self.ledger.claim_people(
-                    self.dataset, self.registration, new_people=new_people
-                )
-            for other in self.ledger.copies(self.dataset, self.registration)[:1]:
-                self._note(describe_copy(self.dataset, other), warn=copies == "warn")
+            self._claim_people(copies, new_people)
         if not self.curator:
             self._check_registered()
-        paid = known and bool(queries)
-        if paid:
-            found = continue_streams(self.ledger, self.dataset, self.table, self.plan, queries)
-            paid = len(found) == len(queries)
+        paid = known and bool(queries) and self._continues_streams(queries)
+        part = common_part(queries, self.table)
         budget_state = self.ledger.admit(
             self.dataset,
             self.plan,
@@ -381,23 +384,60 @@ class Session:
             registration=self.registration,
             amend=amend,
             copies=copies,
+            schedule=self.schedule,
+            part=part,
             paid=paid,
         )
         self._name_request(queries, goes_on=True)
         if not paid:
-            self._check_remaining(budget_state)
+            self._check_remaining(budget_state, part)
 
-    def _check_remaining(self, budget_state: BudgetState) -> None:
+    def _claim_people(self, copies: str, new_people: bool | None) -> None:
+        if new_people is not None:
+            self.registration = self.ledger.claim_people(
+                self.dataset, self.registration, new_people=new_people
+            )
+        for other in self.ledger.copies(self.dataset, self.registration)[:1]:
+            self._note(describe_copy(self.dataset, other), warn=copies == "warn")
+
+    def _continues_streams(self, queries: Sequence[Query]) -> bool:
+        """Whether all that is asked was paid for before."""
+        found = continue_streams(self.ledger, self.dataset, self.table, self.plan, queries)
+        return len(found) == len(queries)
+
+    def _share_period(self, known: bool) -> None:
+        """The share of the period, where there is a schedule: of the one in which this request was
+        paid before, or of today's."""
+        budget, moments = Budget.of(self.plan), list[str]()
+        today = datetime.now(UTC).date().isoformat()
+        schedule = self.ledger.budget_state(self.dataset).schedule if known else None
+        if schedule is not None and (paid := self._paid()):
+            entries = self.ledger.history(self.dataset)
+            moments = [each.body["when"][:10] for each in entries if each.request in paid]
+        if not known and self.schedule is not None:
+            schedule = Schedule.plan(self.schedule, budget, today)
+        if schedule is not None and self.plan.query is None:
+            self.share = schedule.share(min(moments, default=today), budget)
+
+    def _check_remaining(self, budget_state: BudgetState, part: str | None) -> None:
         """Refuse a session where nothing is left; say how much it takes of what others left."""
+        if part is not None:
+            level = self.ledger.part_levels(self.dataset, [part])[part]
+            budget_state = budget_state.seen_from(level)
         budget = Budget.of(self.plan)
-        if not budget_state.spendable_units:
-            registry.check_session(budget_state, self.plan, budget)
+        if not budget_state.spendable_units and not self._may_have_parts(budget_state):
+            check_session(budget_state, self.plan, budget)
         if self.share is not None and budget_state.debits:
-            part = budget.part(self.share).epsilon / encoding.EPSILON_UNITS
+            own = budget.part(self.share).epsilon / encoding.EPSILON_UNITS
             self._note(
                 f"dataset {self.dataset!r} has ε = {spell(budget_state.spendable)} left, and this "
-                f"session takes {spell(part)} of it"
+                f"session takes {spell(own)} of it"
             )
+
+    def _may_have_parts(self, budget_state: BudgetState) -> bool:
+        """Whether a part may have something left where the dataset as a whole has not."""
+        everyone = replace(budget_state, spent=budget_state.accounts.everyone)
+        return self.table.part is not None and everyone.spendable_units > 0
 
     def _name_request(self, queries: Sequence[Query], *, goes_on: bool) -> None:
         """Name the request after what is asked, where asking it again is not new.
@@ -483,9 +523,19 @@ class Session:
 
     def _close_batch(self) -> None:
         for spend in self._begun:
-            self._spent += spend.cost(self.plan.relation)
-        self._asked += sum(registry.STEP_KEY not in spend.what for spend in self._begun)
+            level = self._levels.get(spend.part or "", PartLevel())
+            self._accounts, level = self._accounts.pay(spend, self.plan.relation, level)
+            self._levels[spend.part or ""] = level
+        self._asked += sum(STEP_KEY not in spend.what for spend in self._begun)
         self._begun = []
+
+    def _seen_from(self, queries: Query | Sequence[Query]) -> Cost:
+        """What this session has spent, as it matters to a batch: to one about one part alone, only
+        what was spent there and on everyone."""
+        part = common_part(queries, self.table)
+        if part is None:
+            return self._accounts.total
+        return self._accounts.seen_from(self._levels.get(part, PartLevel()), self.plan.relation)
 
     def _unanswered(self, debit: Debit) -> bool:
         """Whether the ledger is known to have no answer: a failed store may have stored it."""

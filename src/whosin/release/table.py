@@ -32,6 +32,7 @@ from whosin.ledger import encoding
 from whosin.ledger.registration import Registration
 from whosin.release.column_expressions import (
     Cellular,
+    PartRule,
     UpperLevel,
     base_column,
     check_levels,
@@ -85,6 +86,8 @@ class Table:
             otherwise only about columns that are the same for a person, is about people, one row
             each.
         people: how many there are, where that is public: for expected errors, and nothing else.
+        part: the column that puts people into parts, which are paid side by side: "region" where it
+            is constant for a person, or "least(region)".
 
     Everything that is checked here is read from the schema, never from the rows. Only public tables
     are read: their keys must be unique.
@@ -103,6 +106,7 @@ class Table:
         tables: Sequence[object] = (),
         features: Sequence[object] = (),
         people: int | None = None,
+        part: str | None = None,
     ) -> None:
         require_extras("release")
         self.people = None if people is None else read_whole(people, "people", 1)
@@ -123,7 +127,7 @@ class Table:
         self.features: tuple[Feature, ...] = ()
         if tables != () or features != ():
             self._read_related(tables, features)
-        self.of_people = False
+        self.of_people, self.split = False, True
         self.kept: dict[object, Any] = {}
         self.last_estimate: tuple[object, list[CostEstimate]] | None = None
         self.name = name if name is not None else dataset_name(source)
@@ -141,7 +145,7 @@ class Table:
                 "a column of numbers, text or dates",
                 f"one of {self.type(self.privacy_unit)}",
             )
-        self.own, self._opened = self.kinds, own
+        self.own, self.main_rows = self.kinds, own
         self.database: Database | None = None
         if self.tables or self.features:
             self.database = self._related(own, opened)
@@ -149,6 +153,9 @@ class Table:
         self.domains: dict[str, Domain] = {}
         self._declare(domains or {})
         check_levels(self.domains, self.columns)
+        self.part = (
+            None if part is None else PartRule.read(part, self.own, self.domains, self.by_row)
+        )
 
     def __repr__(self) -> str:
         """Whose rows they are, what counts, and what is declared; nothing of a row."""
@@ -223,7 +230,7 @@ class Table:
     @cached_property
     def data(self) -> Any:
         """All rows, with everything that belongs to them."""
-        return self._opened if self.database is None else self.database.rows()
+        return self.main_rows if self.database is None else self.database.rows()
 
     def about(self, names: Iterable[str], *, rows: bool = False) -> Table:
         """The table as a question about some columns needs it: what it does not name is not joined,
@@ -245,6 +252,12 @@ class Table:
         result.data = rows
         return result
 
+    def on_part(self, rows: Any) -> Table:
+        """The same table, with the rows of one part, and expressions of its own."""
+        result = self.on_rows(rows)
+        result.kept, result.last_estimate, result.split = {}, None, False
+        return result
+
     def close_domain(self, column: str) -> Table:
         """The same table, where rows with an undeclared value of a column do not count."""
         result = copy(self)
@@ -262,7 +275,7 @@ class Table:
     def split_source(self, grouped: bool) -> Any:
         """What the shapes of scans are about (see `Engine.split_source`), where each question is
         about the same rows but for its condition."""
-        if self.database is not None:
+        if self.database is not None or not self.split:
             return None
         key = "source", grouped
         if key not in self.kept:
@@ -605,16 +618,20 @@ def register_table(
             own = query.bounds(query.restrict_table(table))
             rows_most = max(rows_most, own.max_rows_per_group)
             groups_most = max(groups_most, own.max_groups)
+    source = fingerprint_table(table, rows=rows)
+    if table.part is not None and not table.domain(table.part.column).constant:
+        table.part.require_fixed(source)
     return Registration(
         privacy_unit=_privacy_unit(table),
         max_rows_per_group=rows_most,
         max_groups=groups_most,
         domains={name: _plain_domain(domain) for name, domain in table.domains.items()},
         schema=_schema_kinds(table.own),
-        source=fingerprint_table(table, rows=rows),
+        source=source,
         tables={each.name: _describe_further_table(table, each) for each in table.tables},
         features={each.name: each.to_dict() for each in table.features},
         universe=universes.pop() if universes else None,
+        part={} if table.part is None else table.part.to_dict(),
     )
 
 

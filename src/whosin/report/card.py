@@ -29,8 +29,10 @@ from whosin.exact import (
 )
 from whosin.families.base import MEMBERSHIP_WORDS
 from whosin.ledger import BudgetState, Entry, HistoryCheck, encoding
-from whosin.ledger.budget import Budget, Cost, PeopleBudget
+from whosin.ledger.budget import Budget, Cost
 from whosin.ledger.encoding import EPSILON_UNITS, canonical_json
+from whosin.ledger.registry import PeopleBudget
+from whosin.report.accounts import accounts_lines
 from whosin.report.document import (
     Chart,
     Document,
@@ -519,7 +521,7 @@ def _budget_lines(budget_state: BudgetState) -> list[str]:
         gaussian = f"; or ρ = {rho} of Gaussian noise" if budget_state.budget.rho else ""
         lines.append(f"Left: ε = {epsilon}{gaussian}.{alone}")
     lines.append(f"State: {STATE_SENTENCES[budget_state.state]}.")
-    return [*lines, *_suspension_lines(budget_state)]
+    return [*lines, *accounts_lines(budget_state), *_suspension_lines(budget_state)]
 
 
 def _suspension_lines(budget_state: BudgetState) -> list[str]:
@@ -593,6 +595,8 @@ def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
         cost = cost_words(Cost(**paid)) if paid else "∞"
     elif entry.kind == "answer":
         what = f"answered {entry.request}: {entry.body['digest'][:12]}…"
+    elif entry.kind == "quota":
+        what = f"quota {entry.body['quota']} {entry.body['change']}"
     elif entry.kind == "registered":
         plan = entry.body["plan"]
         cost = f"budget ε = {format_epsilon(float(plan['epsilon']))}"

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput
 from whosin.exact import format_percent, round_up
-from whosin.ledger import BudgetState, Cost
+from whosin.ledger import BudgetState
 from whosin.ledger.budget import Budget
 from whosin.ledger.encoding import INFINITE_UNITS
 from whosin.release import CostEstimate, Release
 from whosin.release.answer import cost_data
+from whosin.release.cost import batch_cost
 from whosin.report.document import (
     Document,
     Paragraph,
@@ -126,7 +127,7 @@ def list_actors(plan: Plan, whole: Plan, release: RatioBound | None = None) -> l
 
 def bound_release(plan: Plan, estimates: Sequence[CostEstimate]) -> RatioBound | None:
     """What one batch allows by itself; None where its promise is the plan's own."""
-    cost = sum((each.spend.cost(plan.relation) for each in estimates), Cost(0, 0))
+    cost = batch_cost(estimates, plan.relation)
     if cost.rho >= INFINITE_UNITS or not plan.composes:
         return None
     count = len(estimates)

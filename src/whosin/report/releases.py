@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any
 from whosin.calibration import Plan
 from whosin.errors import UnknownName
 from whosin.exact import format_figures, format_percent
-from whosin.ledger.budget import Cost
+from whosin.ledger import BudgetState
 from whosin.release import Answer, CostEstimate, Release
 from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.contribution_bounds import CostWarning
-from whosin.release.cost import ExpectedError
+from whosin.release.cost import ExpectedError, batch_cost
 from whosin.release.queries import QUERIES, Query
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report import card
+from whosin.report.accounts import accounts_lines
 from whosin.report.card import (
     budget_state_card,
     budget_words,
@@ -126,13 +127,14 @@ def describe_estimates(
     title: str,
     plan: Plan,
     estimates: Sequence[CostEstimate],
-    remaining: float | None = None,
+    state: BudgetState | None = None,
     suggestions: Sequence[Suggestion] = (),
     people: int | None = None,
 ) -> Document:
     """What a batch would cost and how good it would be.
 
     Args:
+        state: of its dataset, where the ledger knows it.
         people: how many there are, where the scenario calls that public.
     """
     dry = Paragraph((Strong(title), ": a dry run. Nothing is spent, no row is read."))
@@ -155,13 +157,14 @@ def describe_estimates(
         for estimate in estimates
         if estimate.tables
     ]
-    total = sum((estimate.spend.cost(plan.relation) for estimate in estimates), Cost(0, 0))
+    total = batch_cost(estimates, plan.relation)
     whole = f"In all {cost_words(total)} of {budget_words(plan)}."
     if any(estimate.spend.alone for estimate in estimates):
         whole = "Its promise does not add to others: it must be the only release."
     left = []
-    if remaining is not None:
-        left = [f"The dataset has ε = {format_epsilon(remaining)} left in its ledger."]
+    if state is not None:
+        left = [f"The dataset has ε = {format_epsilon(state.spendable)} left in its ledger."]
+        left += accounts_lines(state)
     first = make_section("", dry, " ".join(promise), estimate_table(plan, estimates), *within)
     better = [
         make_section("What would make it better", *map(suggestion_words, suggestions))
@@ -620,5 +623,5 @@ def _list_values(values: Sequence[object]) -> str:
 
 def describe_costs(plan: Plan, estimates: Sequence[CostEstimate]) -> str:
     """What a batch spends of its plan, in one sentence."""
-    total = sum((estimate.spend.cost(plan.relation) for estimate in estimates), Cost(0, 0))
+    total = batch_cost(estimates, plan.relation)
     return spending_words(format_plural(len(estimates), "answer"), total, plan)

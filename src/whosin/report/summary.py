@@ -27,7 +27,7 @@ from whosin.exact import (
     round_up,
 )
 from whosin.ledger import BudgetState
-from whosin.ledger.budget import PeopleBudget
+from whosin.ledger.registry import PeopleBudget
 from whosin.release import Release
 from whosin.report import card
 from whosin.report.document import (

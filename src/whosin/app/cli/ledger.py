@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from whosin.release.scenario import Scenario
 
 app = typer.Typer(
-    help="Keep a durable budget: create, amend, show, answers, verify, export, resume, close.",
+    help="Keep a durable budget: create, amend, quota, show, answers, verify, export, close.",
     no_args_is_help=True,
 )
 
@@ -92,7 +92,8 @@ def create(
         budget = read_plan(adversary, target) if target or loaded is None else loaded.plan
     with _open_ledger(ledger, create=True) as opened:
         same = [] if registration is None else opened.copies(dataset, registration)
-        budget_state = opened.register(dataset, budget, registration)
+        schedule = loaded.schedule if loaded is not None and loaded.schedule else None
+        budget_state = opened.register(dataset, budget, registration, schedule=schedule)
         if same:
             print_warning(describe_copy(dataset, same[0]))
         _show_datasets(opened, [budget_state.dataset], json=json)
@@ -270,6 +271,51 @@ def resume(ledger: Where, dataset: Dataset, json: Json = False) -> None:
 
 
 @app.command()
+def quota(
+    ledger: Where,
+    dataset: Dataset,
+    name: Annotated[str, typer.Argument(metavar="QUOTA", help="A person, a group or a project.")],
+    share: Annotated[
+        str | None, typer.Option(help="What they may spend of the whole budget: 1/4.")
+    ] = None,
+    until: Annotated[str, typer.Option(help="The last day, such as 2027-12-31.")] = "",
+    member: Annotated[
+        list[str] | None,
+        typer.Option(help="Who may spend it; whoever has its name by default. Repeat it."),
+    ] = None,
+    to: Annotated[str | None, typer.Option(help="Move --share of it to this quota.")] = None,
+    revoke: Annotated[bool, typer.Option("--revoke", help="Take back what is unspent.")] = False,
+    json: Json = False,
+) -> None:
+    """Keep a share of a dataset's budget for some people; move or revoke it.
+
+    Until the last day nobody else can spend what is kept, and together they never exceed the
+    budget. Who asks is taken at their word: colluding analysts are one adversary, and the budget is
+    what protects people.
+    """
+    if revoke == (share is not None):
+        raise InvalidInput(
+            f"quota {name!r} needs --share or --revoke, and not both",
+            field="--share",
+            hint="for example --share 1/4",
+        )
+    if (revoke or to is not None) and (until or member):
+        raise InvalidInput(
+            "--until and --member belong to a new --share",
+            field="--until" if until else "--member",
+            hint="leave them out",
+        )
+    with _open_ledger(ledger) as opened:
+        if revoke:
+            opened.revoke_quota(dataset, name)
+        elif to is not None:
+            opened.move_quota(dataset, name, share, to)
+        else:
+            opened.set_quota(dataset, name, share, until=until, members=member or ())
+        _show_datasets(opened, [dataset], json=json)
+
+
+@app.command()
 def close(ledger: Where, dataset: Dataset, json: Json = False) -> None:
     """Allow no further answers about a dataset, for good."""
     with _open_ledger(ledger) as opened:
@@ -308,7 +354,7 @@ def _dataset_names(ledger: Ledger, dataset: str | None) -> list[str]:
 
 
 def _show_datasets(ledger: Ledger, names: list[str], *, json: bool, entries: bool = False) -> None:
-    from whosin.ledger.budget import group_by_people
+    from whosin.ledger.registry import group_by_people
     from whosin.report.card import datasets_data, describe_budget_states
 
     records = [ledger.record(name)[:2] for name in names]

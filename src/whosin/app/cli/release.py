@@ -93,6 +93,8 @@ def release(
     if dry_run:
         refuse_files(save, report)
     loaded = load_scenario(scenario)
+    if continues is not None:
+        loaded = replace(loaded, dataset=continues)
     if dry_run:
         show_estimate(loaded, ledger, json)
         return
@@ -100,7 +102,7 @@ def release(
     warn_signers(loaded, report)
     loaded = loaded.keep_table()
     if continues is not None:
-        loaded, amend = replace(loaded, dataset=continues), True
+        amend = True
         if loaded.read_budget_state(ledger) is None:
             raise InvalidInput(
                 f"the ledger has no dataset {continues!r} that this could continue",
@@ -181,19 +183,20 @@ def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
     streams = loaded.read_streams(ledger, table)
     estimates = [streams.get(n, each) for n, each in enumerate(loaded.estimate_cost(table))]
     suggestions = suggest_changes(table, plan, loaded.queries, estimates, loaded.budget)
-    left = _budget_left(ledger, loaded)
+    state = loaded.read_budget_state(ledger)
     listed = [releases.estimate_data(estimate) for estimate in estimates]
     data: dict[str, Any] = {
         "title": title,
         "epsilon": plan.epsilon,
         "delta": plan.dp_delta,
-        "remaining_epsilon": left,
+        "remaining_epsilon": None if state is None else state.spendable,
         "estimates": listed,
         "suggestions": [releases.suggestion_data(each) for each in suggestions],
     }
     if tables := [each for estimate in estimates for each in estimate.tables]:
         data["tables"] = tables
-    shown = title, plan, estimates, left, suggestions, table.people
+    data |= {} if state is None else state.accounts_data()
+    shown = title, plan, estimates, state, suggestions, table.people
     print_result(json, data, releases.describe_estimates, *shown)
 
 
@@ -258,12 +261,6 @@ def _naming(request: str) -> Iterator[None]:
     except Exception as error:
         print(f"whosin: {again}", file=sys.stderr)
         raise error from None
-
-
-def _budget_left(ledger: str | None, scenario: Scenario) -> float | None:
-    """What the dataset has left in its ledger, if it is there: a dry run makes nothing."""
-    state = scenario.read_budget_state(ledger)
-    return None if state is None else state.spendable
 
 
 def run_release(

@@ -24,8 +24,8 @@ from whosin.app.web.scenarios import ledger_url
 from whosin.app.web.tasks import quick_route
 from whosin.errors import BrokenHistory, InvalidInput
 from whosin.ledger import BudgetState, Ledger, verify
-from whosin.ledger.budget import group_by_people
 from whosin.ledger.encoding import digest_text
+from whosin.ledger.registry import group_by_people
 from whosin.report.card import budget_state_card, describe_people, entry_row
 from whosin.report.document import SectionData, section_data
 

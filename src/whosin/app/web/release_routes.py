@@ -41,11 +41,11 @@ from whosin.errors import (
     require_extras,
 )
 from whosin.ledger import Ledger, encoding
-from whosin.ledger.budget import Cost, PeopleBudget
-from whosin.ledger.registry import suspend_dataset
+from whosin.ledger.registry import PeopleBudget, suspend_dataset
 from whosin.release import Answer, Release
 from whosin.release.accuracy import suggest_changes
 from whosin.release.answer import read_releases
+from whosin.release.cost import batch_cost
 from whosin.release.inspection import CURATOR_NOTE, InspectionFinding, check_table
 from whosin.release.queries.base import scenario_keys
 from whosin.release.sql import parse_queries
@@ -138,7 +138,7 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
         dataset = scenarios.body_dataset(body)
         budget_state = scenarios.dataset_budget_state(settings, dataset)
         relation = scenario.plan.relation
-        total = sum((estimate.spend.cost(relation) for estimate in estimates), Cost(0, 0))
+        total = batch_cost(estimates, relation)
         infinite = total.epsilon >= encoding.INFINITE_UNITS
         new = [] if stored else estimates
         about = scenario, table

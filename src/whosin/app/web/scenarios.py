@@ -24,13 +24,14 @@ from whosin.errors import (
 )
 from whosin.families import Family
 from whosin.ledger import BudgetState, Ledger, registry
-from whosin.ledger.budget import Budget, Cost, PeopleBudget, group_by_people
+from whosin.ledger.budget import Budget, Cost
+from whosin.ledger.budget_state import check_session
 from whosin.ledger.encoding import canonical_json
 from whosin.ledger.registration import RegisteredTable, Registration
-from whosin.ledger.registry import describe_unnamed
+from whosin.ledger.registry import PeopleBudget, describe_unnamed, group_by_people
 from whosin.release import QUERIES, CostEstimate, Release, Session, Table
 from whosin.release.contribution_bounds import column_behind
-from whosin.release.cost import paid_estimates
+from whosin.release.cost import paid_estimates, priced_spends
 from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.scenario import Scenario, read_scenario
@@ -308,19 +309,17 @@ def find_refusal(
             check_budget(settings, body, table, visitor)
             return None
         share = scenario.budget.get("share", 1)
-        registry.check_session(budget_state, scenario.plan, Budget.of(scenario.plan), share)
+        check_session(budget_state, scenario.plan, Budget.of(scenario.plan), share)
         if (registered := budget_state.registered) is None:
             return None if visitor.curator else (describe_unnamed(dataset), False)
         registration = register_table(table, scenario.queries)
         if visitor.curator and registered.registration.universe is None:
             registration = replace(registration, universe=None)
-        if body.continues:
-            amended = registered.amended(dataset, registration)
-            budget_state = replace(budget_state, registered=amended)
-        else:
+        if not body.continues:
             registered.check(dataset, registration)
-        bare = [replace(estimate.spend, registration=registration) for estimate in estimates]
-        registry.check_debits(budget_state, bare)
+        with visitor.ledger(settings, create=False) as ledger:
+            spends = priced_spends(estimates, registration, table)
+            ledger.check(dataset, spends, amended=registration if body.continues else None)
     except (BudgetRefused, RequestRefused) as error:
         return str(error), error.field in ("share", "budget")
     return None

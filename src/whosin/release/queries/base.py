@@ -22,10 +22,10 @@ from typing import Any, ClassVar
 
 from whosin.errors import InvalidInput, Mistakes, UnknownName, at_keys, invalid_value, spell
 from whosin.exact import Array, rational
-from whosin.ledger.budget import COUNTED_NOTION, Spend, describe_promise
+from whosin.ledger.budget import COUNTED_NOTION, Cost, Spend, describe_promise
 from whosin.ledger.encoding import canonical_json
 from whosin.release.column_expressions import GroupGrid, base_column, root_column
-from whosin.release.conditions import condition_columns
+from whosin.release.conditions import condition_columns, equal_constants
 from whosin.release.contribution_bounds import (
     Aggregate,
     ContributionBounds,
@@ -36,6 +36,7 @@ from whosin.release.contribution_bounds import (
     filter_rows,
     may_vary,
     outside_values,
+    select_part,
 )
 from whosin.release.cost import (
     CONFIDENCE_LEVEL,
@@ -81,6 +82,7 @@ class Query(ABC):
             Say what is publicly known: it must not come from the data.
         within: accuracy first: the query gets just the budget with which 95% of the answers are
             within ± this.
+        part: the one part whose people it is about; by default what its condition selects, or all.
     """
 
     kind: ClassVar[str]
@@ -107,6 +109,7 @@ class Query(ABC):
     weight: object = 1
     magnitude: object = None
     within: object = None
+    part: object = None
 
     def __post_init__(self) -> None:
         name = self.name
@@ -244,13 +247,45 @@ class Query(ABC):
         result |= {base_column(name) for name in result}  # cumulative(month(visit)), or less
         result |= {base_column(name) for name in result}
         result |= {name for name in table.levels if name in str(self.where)}
+        if table.part is not None and self.find_part(table) is not None:
+            result.add(table.part.column)
         return frozenset(result | {root_column(table.domains, name) for name in result})
 
     def restrict_table(self, table: Table) -> Table:
-        """The table as this query needs it."""
+        """The table as this query needs it: with the rows of its part, if it is about one."""
+        return self.take_part(table, lambda: self.take_columns(table))
+
+    def take_columns(self, table: Table) -> Table:
+        """The table with what this query names."""
         if table.database is None:
             return table
         return table.about(self.names(table) | condition_columns(self.where), rows=self.about_rows)
+
+    def take_part(self, table: Table, made: Callable[[], Table]) -> Table:
+        """A table with the rows of this query's part; one that is used again is made once."""
+        part = self.find_part(table) if table.split else None
+        if part is None:
+            return made()
+        if table.database is not None:
+            return select_part(made(), part)
+        key = "part", part
+        if key not in table.kept:
+            table.keep(key, select_part(table, part))
+        kept: Table = table.kept[key]
+        return kept
+
+    def find_part(self, table: Table) -> str | None:
+        """The part that it is about: the one that it names, or that its condition selects."""
+        if table.part is None:
+            if self.part is not None:
+                message = f"this table has no parts, and {self.title!r} is about {self.part!r}"
+                hint = "name the column in [table]: part = 'region'"
+                raise InvalidInput(message, field="part", value=self.part, hint=hint)
+            return None
+        if self.part is not None:
+            return table.part.find(self.part)
+        found = equal_constants(self.where, table.part.column) & set(map(str, table.part.values))
+        return min(found) if found else None
 
     def plan_scan(
         self, table: Table, build: Callable[..., Any], cells: GroupGrid | None = None
@@ -342,10 +377,17 @@ class Query(ABC):
         """The question to a table, with what counts in its answer: what the ledger keeps."""
         return self.question() | {COUNTED_NOTION: self.contribution_policy(table).to_dict()}
 
+    def make_spend(self, table: Table, costs: Mapping[str, Cost]) -> Spend:
+        """What is debited for it: everyone pays, or its part alone."""
+        return Spend(self.describe_question(table), costs, part=self.find_part(table))
+
     def spend_alone(self, table: Table, share: Share, words: str) -> Spend:
         """The spend of a release with a promise of its own, which must be a dataset's only one."""
         promise = describe_promise(share.plan)
-        return Spend(self.describe_question(table), {}, words, alone=True, promise=promise)
+        part = self.find_part(table)
+        return Spend(
+            self.describe_question(table), {}, words, alone=True, promise=promise, part=part
+        )
 
     def question(self) -> dict[str, Any]:
         """The query as JSON data: what was asked."""
@@ -535,7 +577,7 @@ class Linear(GroupedQuery):
         grouped = bool(cells.columns)
         noisy = self.plan_noise(table, share)
         expression = self.plan_scan(table, type(self).exact, cells)
-        spend = Spend(self.describe_question(table), noise_costs(noisy, bounds, grouped))
+        spend = self.make_spend(table, noise_costs(noisy, bounds, grouped))
         estimate = CostEstimate(
             self, share, spend, _describe_noises(noisy), parts=noisy, expression=expression
         )

@@ -25,7 +25,7 @@ import numpy as np
 
 from whosin.errors import InvalidInput, read_whole
 from whosin.exact import exp_up, format_figures
-from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.noise import LaplaceNoise
 from whosin.release import contribution_bounds
 from whosin.release.column_expressions import GroupGrid, free_column_name
@@ -100,7 +100,7 @@ class Keys(Query):
         return CostEstimate(
             self,
             share,
-            Spend(self.describe_question(table), costs),
+            self.make_spend(table, costs),
             f"{noise_words(noisy)}; shown from {threshold}",
             noisy.error,
             noisy.interval_radius(),
@@ -226,7 +226,7 @@ class Top(Query):
         return CostEstimate(
             self,
             share,
-            Spend(self.describe_question(table), costs),
+            self.make_spend(table, costs),
             f"selection among {choices} cells",
             within=within,
             within_words="with 95% probability no value that is left out has more than "

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 
 from whosin.errors import InvalidInput, UnknownName, at, invalid_value, read_whole, spell
 from whosin.exact import read_ranged
-from whosin.ledger.budget import Spend
 from whosin.marginals import Workload
 from whosin.marginals.allocation import ERROR_GOALS
 from whosin.marginals.workload import Attributes, list_sets
@@ -95,7 +94,7 @@ class Marginals(Query):
         return CostEstimate(
             self,
             share,
-            Spend(self.describe_question(table), table_costs(noisy, workload.sizes, rows)),
+            self.make_spend(table, table_costs(noisy, workload.sizes, rows)),
             noise_words(noisy),
             details={"noisy": noisy, "asked": asked, "scan": scan},
             tables=tuple(table_errors(asked, noisy)),

@@ -28,7 +28,7 @@ import numpy as np
 from whosin import families
 from whosin.errors import InvalidInput, invalid_value, shorten, spell
 from whosin.exact import Array, exact_fraction, format_figures, rational
-from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.noise import uniform
 from whosin.release import contribution_bounds
 from whosin.release.column_expressions import GroupGrid
@@ -231,7 +231,7 @@ class RankQuery(NumberQuery):
         return CostEstimate(
             self,
             share,
-            Spend(self.describe_question(table), costs),
+            self.make_spend(table, costs),
             words,
             within=within,
             within_words="with 95% probability the rank of the value is off by no more than "

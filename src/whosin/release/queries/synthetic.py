@@ -36,7 +36,7 @@ from whosin.errors import (
     spell,
 )
 from whosin.exact import Array, exact_fraction, exp_down, format_decimals, log_up, probability
-from whosin.ledger.budget import Cost, Spend
+from whosin.ledger.budget import Cost
 from whosin.noise import bernoulli, uniform
 from whosin.release import contribution_bounds
 from whosin.release.column_expressions import GroupGrid, check_one_level
@@ -218,9 +218,7 @@ class Synthetic(Query):
         response = self._response(cells, share.epsilon)
         expression = table.check(self._expression(table, cells))
         self._require_writable(table, path)
-        spend = Spend(
-            self.describe_question(table), {"replace": Cost.pure(exact_fraction(response.epsilon))}
-        )
+        spend = self.make_spend(table, {"replace": Cost.pure(exact_fraction(response.epsilon))})
         return CostEstimate(
             self, share, spend, response.words(), details=response, expression=expression
         )
@@ -312,7 +310,7 @@ class Synthetic(Query):
         expression = learned.scan.expression(table, self.where, learned.rows)
         table.check(expression)
         self._require_writable(table, path)
-        spend = Spend(self.describe_question(table), learned.costs)
+        spend = self.make_spend(table, learned.costs)
         return CostEstimate(
             self, share, spend, learned.words(), details=learned, expression=expression
         )

@@ -91,7 +91,10 @@ class JointMeasurement(Query):
     def names(self, table: Table) -> frozenset[str]:
         return frozenset().union(*(each.names(table) for each in self.members))
 
-    def restrict_table(self, table: Table) -> Table:
+    def find_part(self, table: Table) -> str | None:
+        return self.members[0].find_part(table)
+
+    def take_columns(self, table: Table) -> Table:
         known = self.names(table) | condition_columns(self.members[0].where)
         return table.about(known, rows=any(each.about_rows for each in self.members))
 
@@ -170,7 +173,7 @@ class JointMeasurement(Query):
         return CostEstimate(
             self,
             share,
-            Spend(self.describe_question(table), table_costs(noisy, workload.sizes, rows)),
+            self.make_spend(table, table_costs(noisy, workload.sizes, rows)),
             f"for {len(self.members)} questions at once: {noise_words(noisy)}",
             details={"noisy": noisy, "scan": scan, "errors": np.sqrt(spread).tolist()},
             **fields,
@@ -186,7 +189,8 @@ class JointMeasurement(Query):
             error = estimate.details["errors"][workload.sets.index(tuple(sorted(attributes)))]
             counted = self.member_policy(table, member).to_dict()
             asked = member.question() | {COUNTED_NOTION: counted}
-            spend = Spend(asked, {relation: each[number] for relation, each in shared.items()})
+            own = {relation: each[number] for relation, each in shared.items()}
+            spend = Spend(asked, own, part=estimate.spend.part)
             # Sums of Laplace noise mix normal ones of several widths, which are off by no more.
             expected = error * sqrt(2 / pi)
             noise = estimate.noise
@@ -226,7 +230,8 @@ def merge_key(query: Query, table: Table, plan: Any) -> tuple[object, ...] | Non
     if any(len(domain.labels) < 2 for _, domain in pairs):
         return None
     drops = frozenset(name for name, each in pairs if each.drops)
-    return query.where, bounds.max_rows_per_group, table.of_people, drops
+    alike = query.where, query.find_part(table)
+    return *alike, bounds.max_rows_per_group, table.of_people, drops
 
 
 def paid_questions(paid: Mapping[str, Any]) -> list[dict[str, Any]]:

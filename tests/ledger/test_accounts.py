@@ -1,0 +1,545 @@
+"""Parts, periods and quotas: sums against brute force, and against both stores."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import UTC, datetime
+from fractions import Fraction
+from itertools import product
+
+import pytest
+
+import whosin as wi
+from ledger_programs import rewrite
+from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, WhosinError
+from whosin.ledger import Cost, Spend, encoding, store, verify
+from whosin.ledger.budget import Accounts, PartLevel
+from whosin.ledger.registration import Registration
+
+PLANS = {
+    "add-remove": wi.calibrate(wi.Epsilon(1)),
+    "replace": wi.calibrate(wi.Epsilon(1), wi.families.FixedSize()),
+}
+TABLE = Registration("who", part={"column": "region", "rule": "constant"})
+
+
+def ask(part: str | None, own: object, entering: object = None) -> Spend:
+    costs = {
+        "replace": Cost.pure(own),
+        "add-remove": Cost.pure(own if entering is None else entering),
+    }
+    return Spend({"query": "count", "part": part}, costs, registration=TABLE, part=part)
+
+
+@pytest.fixture
+def ledger(tmp_path):
+    with wi.Ledger(tmp_path / "ledger.db", who="ann") as opened:
+        yield opened
+
+
+# Brute force: adaptive questions to one person's record, with exact likelihoods.
+
+ABSENT = None
+RECORDS = [("a", 0), ("a", 1), ("b", 0), ("b", 1)]
+
+
+def bits(ratio: Fraction) -> int:
+    """The least k with ratio ≤ 2^k: a level as a whole number, as a ledger has it."""
+    k = 0
+    while ratio > 2**k:
+        k += 1
+    return k
+
+
+def random_tree(chance: random.Random, depth: int):
+    """A question, and what is asked after each of its answers: which part it is about, its
+    likelihoods by the record that it sees, and its two levels."""
+    part = chance.choice(["a", "b", None])
+    seen = [ABSENT, *(each for each in RECORDS if part in (None, each[0]))]
+    ones = {each: Fraction(chance.randint(1, 15), 16) for each in seen}
+    flat = chance.random()
+    ones = {
+        each: ones[ABSENT] * Fraction(int(flat * 8), 8)
+        + ones[each] * (1 - Fraction(int(flat * 8), 8))
+        for each in seen
+    }
+
+    def level(pairs) -> int:
+        ratios = [max(p / q, (1 - p) / (1 - q)) for p, q in pairs]
+        return bits(max(ratios))
+
+    inside = [ones[each] for each in seen if each is not ABSENT]
+    own = level((p, q) for p, q in product(inside + ([ones[ABSENT]] if part else []), repeat=2))
+    entering = level(pair for p in inside for pair in ((p, ones[ABSENT]), (ones[ABSENT], p)))
+    spend = Spend(
+        {}, {"replace": Cost(own, own), "add-remove": Cost(entering, entering)}, part=part
+    )
+    later = [random_tree(chance, depth - 1) if depth > 1 else None for _ in range(2)]
+    return spend, ones, later
+
+
+def transcripts(tree, relation: str, accounts=None, levels=None, likelihoods=None):
+    """(the accounts, the likelihood of each record) of every transcript."""
+    accounts = Accounts() if accounts is None else accounts
+    levels = levels or {}
+    likelihoods = likelihoods or dict.fromkeys([ABSENT, *RECORDS], Fraction(1))
+    if tree is None:
+        yield accounts, likelihoods
+        return
+    spend, ones, later = tree
+    before = levels.get(spend.part or "", PartLevel())
+    after, level = accounts.pay(spend, relation, before)
+    for answer, following in enumerate(later):
+        moved = {}
+        for record, likelihood in likelihoods.items():
+            one = ones[record] if record in ones else ones[ABSENT]
+            moved[record] = likelihood * (one if answer else 1 - one)
+        known = {**levels, spend.part or "": level}
+        yield from transcripts(following, relation, after, known, moved)
+
+
+@pytest.mark.parametrize("relation", PLANS)
+def test_no_transcript_tells_more_than_the_total(relation):
+    """Adaptive questions about two parts and everyone, with exact likelihoods: the likelihood ratio
+    of each transcript is within its own total, and sometimes within no less."""
+    chance, tight, alone = random.Random(7), 0, 0
+    for _ in range(150):
+        for accounts, likelihoods in transcripts(random_tree(chance, 3), relation):
+            pairs = (
+                product(RECORDS, repeat=2)
+                if relation == "replace"
+                else [(x, y) for r in RECORDS for x, y in ((r, ABSENT), (ABSENT, r))]
+            )
+            worst = max(likelihoods[x] / likelihoods[y] for x, y in pairs)
+            assert worst <= 2**accounts.total.epsilon
+            tight += worst > 2 ** (accounts.total.epsilon - 1)
+            alone += worst > 2 ** (accounts.everyone.epsilon + accounts.largest.epsilon)
+    assert tight
+    assert (alone > 0) == (relation == "replace")  # someone may move: one part is not enough
+
+
+def test_the_sums_are_those_of_all_parts():
+    """The few sums that are kept are the maxima over all parts, whatever order they are paid in."""
+    for seed in range(60):
+        chance = random.Random(seed)
+        relation = chance.choice(list(PLANS))
+        accounts, levels, everyone = Accounts(), {}, Cost(0, 0)
+        for _ in range(chance.randint(1, 40)):
+            part = chance.choice([None, *"abcde"])
+            own, entering = chance.randint(0, 4), chance.randint(0, 4)
+            costs = {"replace": Cost(own, own), "add-remove": Cost(entering, own + entering)}
+            spend = Spend({}, costs, part=part)
+            level = levels.get(part, PartLevel())
+            accounts, after = accounts.pay(spend, relation, level)
+            if part is None:
+                everyone += spend.cost(relation)
+            else:
+                levels[part] = after
+                assert after.own == level.own + spend.cost(relation)
+        largest = [
+            max((getattr(each.own, key) for each in levels.values()), default=0)
+            for key in ("epsilon", "rho")
+        ]
+        moves = [
+            sum(sorted((getattr(each.entering, key) for each in levels.values()), reverse=True)[:2])
+            for key in ("epsilon", "rho")
+        ]
+        wanted = [
+            max(one, two) if relation == "replace" else one
+            for one, two in zip(largest, moves, strict=True)
+        ]
+        assert (accounts.total.epsilon, accounts.total.rho) == (
+            everyone.epsilon + wanted[0],
+            everyone.rho + wanted[1],
+        )
+        for part, level in levels.items():
+            others = max(
+                (each.entering.epsilon for name, each in levels.items() if name != part), default=0
+            )
+            moved = level.entering.epsilon + others if relation == "replace" else 0
+            seen = accounts.seen_from(level, relation).epsilon
+            assert seen == everyone.epsilon + max(level.own.epsilon, moved)
+        assert Accounts.read(accounts.text(), accounts.total) == accounts
+        assert accounts.begin_parts().total == accounts.total
+
+
+def test_paying_where_an_answer_came_from_is_no_budget():
+    """w3c/attribution#75: three conversions, each answered from the last period with an impression
+    that was not used yet and paid there alone, move by five answers when one period is taken away.
+    Here a question about all periods pays in all, and the second one is refused."""
+
+    def last_touch(impressions: list[int]) -> list[tuple[int, ...]]:
+        unspent, answers = list(impressions), []
+        for _ in range(3):
+            last = unspent.pop(0) if unspent else None
+            answers.append(tuple(int(each == last) for each in (1, 2, 3)))
+        return answers
+
+    with_, without = last_touch([1, 2, 3]), last_touch([2, 3])
+    distance = sum(
+        abs(x - y)
+        for one, other in zip(with_, without, strict=True)
+        for x, y in zip(one, other, strict=True)
+    )
+    assert distance == 5  # each period promised 1
+    accounts, level = Accounts(), PartLevel()
+    for _ in range(3):
+        accounts, level = accounts.pay(ask(None, "1"), "add-remove", level)
+    assert accounts.total.epsilon == 3 * encoding.EPSILON_UNITS
+
+
+@pytest.mark.parametrize("relation", PLANS)
+def test_parts_are_paid_side_by_side(ledger, relation):
+    ledger.register("d", PLANS[relation], TABLE)
+    ledger.debit("d", "north", ask("north", "1/2"))
+    ledger.debit("d", "south", ask("south", "1/2"))
+    state = ledger.budget_state("d")
+    assert state.epsilon == pytest.approx(0.5 if relation == "add-remove" else 1)
+    if relation == "replace":  # someone may have moved from north to south
+        with pytest.raises(BudgetRefused, match=r"part 'east'|dataset 'd' has 0"):
+            ledger.debit("d", "east", ask("east", "3/4"))
+        return
+    ledger.debit("d", "all", ask(None, "1/2"))
+    with pytest.raises(BudgetRefused, match="part 'north' of dataset 'd' has 0 left"):
+        ledger.debit("d", "more", ask("north", "1/100"))
+    ledger.debit("d", "east", ask("east", "1/2"))
+    assert verify(ledger, "d").debits == 4
+    assert [*ledger.part_levels("d")] == ["east", "north", "south"]
+
+
+def test_a_table_that_goes_on_begins_its_parts_anew(ledger):
+    """Someone who was in the north in January may be in the south in February."""
+    ledger.register("d", PLANS["add-remove"], TABLE)
+    ledger.debit("d", "january", ask("north", "1/2"))
+    february = replace(TABLE, source={"bytes": "other"})
+    ledger.amend("d", replace(february, domains={"x": {"values": ["a"]}}))
+    ledger.amend("d", february)
+    spend = replace(ask("south", "2/3"), registration=february)
+    with pytest.raises(
+        BudgetRefused, match=r"needs ε = 0\.666667, and part 'south' .* has 0\.5 left"
+    ):
+        ledger.debit("d", "february", spend)
+    ledger.debit("d", "february", replace(ask("north", "1/2"), registration=february))
+    assert ledger.budget_state("d").accounts.epoch == 1
+    assert verify(ledger, "d").debits == 2
+
+
+def test_what_has_no_parts_pays_for_none(ledger):
+    ledger.register("d", PLANS["add-remove"], replace(TABLE, part={}))
+    ledger.register("bare", PLANS["add-remove"])
+    for name in ("d", "bare"):
+        with pytest.raises(BudgetRefused, match="parts"):
+            ledger.debit(
+                name, "r", replace(ask("north", "1/2"), registration=replace(TABLE, part={}))
+            )
+        assert ledger.budget_state(name).debits == 0
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE whosin_parts SET epsilon = 1",
+        "DELETE FROM whosin_parts",
+        "UPDATE whosin_parts SET part = 'west'",
+        "UPDATE whosin_datasets SET accounts = NULL",
+    ],
+)
+def test_a_changed_part_shows(tmp_path, ledger, statement):
+    ledger.register("d", PLANS["add-remove"], TABLE)
+    ledger.debit("d", "north", ask("north", "1/2"))
+    verify(ledger, "d")
+    rewrite(tmp_path / "ledger.db", statement)
+    with pytest.raises(BrokenHistory):
+        verify(ledger, "d")
+
+
+def test_a_million_parts_cost_what_is_paid(ledger, tmp_path):
+    """A debit reads and writes the level of its own part, however many there are."""
+    ledger.register("d", PLANS["add-remove"], TABLE)
+    ledger.debit("d", "first", ask("north", "1/2"))
+    numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000)"
+    rewrite(
+        tmp_path / "ledger.db",
+        f"{numbers} INSERT INTO whosin_parts SELECT 'd', 'p' || i, 0, 1, 1, 0, 1, 1, 0 FROM n",
+    )
+    statements: list[str] = []
+    with ledger._store.turn("d", ["second"], ["p7"]) as turn:
+        turn._driver.set_trace_callback(statements.append)
+        plan = turn._driver.execute(
+            "EXPLAIN QUERY PLAN SELECT * FROM whosin_parts WHERE dataset = 'd' AND part = 'p7'"
+        ).fetchall()
+        turn._driver.set_trace_callback(None)
+        assert turn.levels["p7"].own.epsilon == 1
+    assert "USING INDEX" in str(plan)
+    ledger.debit("d", "second", ask("p7", "1/2"))
+    assert ledger.budget_state("d").epsilon <= 0.500001
+
+
+# Periods
+
+
+YEAR = {"every": "month", "start": "2027-01", "until": "2027-12"}
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Sets the time of a ledger in a file."""
+
+    def set_time(moment: str) -> None:
+        whole = f"{moment}T12:00:00.000000Z"
+        monkeypatch.setattr(store, "format_moment", lambda _=None: whole)
+        monkeypatch.setattr("whosin.ledger.budget_state.BudgetState.today", moment)
+
+    set_time("2027-01-15")
+    return set_time
+
+
+def pay(ledger: wi.Ledger, request: str, epsilon: object, name: str = "d") -> None:
+    ledger.debit(name, request, Spend({}, {"add-remove": Cost.pure(epsilon)}))
+
+
+def test_a_month_is_a_twelfth_and_what_it_leaves_rolls_on(ledger, clock):
+    ledger.register("d", PLANS["add-remove"], schedule=YEAR)
+    with pytest.raises(BudgetRefused, match="in its period from 2027-01-01"):
+        pay(ledger, "too much", "1/11")
+    pay(ledger, "january", "1/24")
+    clock("2027-03-01")
+    (_, _, month), (_, _, year) = ledger.budget_state("d").periods_left()
+    assert month.remaining == pytest.approx(3 / 12 - 1 / 24)
+    assert year.remaining == pytest.approx(1 - 1 / 24)
+    pay(ledger, "march", "5/25")
+    pay(ledger, "january", "1/24")  # a past period again, under its request: nothing
+    assert ledger.budget_state("d").debits == 2
+    clock("2028-01-01")
+    with pytest.raises(BudgetRefused, match="ended with 2027-12-31, and today is 2028"):
+        pay(ledger, "late", "1/100")
+    assert ledger.budget_state("d").periods_left() == []
+    pay(ledger, "march", "5/25")
+    assert verify(ledger, "d").debits == 2
+
+
+def test_what_a_month_leaves_lapses_where_that_was_said(ledger, clock):
+    ledger.register("d", PLANS["add-remove"], schedule={**YEAR, "unspent": "lapses"})
+    pay(ledger, "january", "1/24")
+    clock("2027-03-01")
+    with pytest.raises(BudgetRefused, match="in its period from 2027-03-01"):
+        pay(ledger, "march", "1/11")
+    pay(ledger, "march", "0.08333333333")
+    with pytest.raises(BudgetRefused, match="has 0 left"):
+        pay(ledger, "more", "1/100")
+    (_, _, month), (_, _, year) = ledger.budget_state("d").periods_left()
+    assert month.spendable == 0 and year.remaining == pytest.approx(9 / 12)
+    assert verify(ledger, "d").debits == 2
+
+
+def test_no_order_of_debits_exceeds_what_its_periods_allow(ledger, clock):
+    """Random debits on random days, against ceilings added up by hand."""
+    chance = random.Random(5)
+    for number in range(6):
+        lapses, name = number % 2 == 1, f"d{number}"
+        shares = [Fraction(chance.randint(1, 4), 40) for _ in range(12)]
+        said = {**YEAR, "shares": [str(each) for each in shares]}
+        clock("2027-01-01")
+        ledger.register(
+            name, PLANS["add-remove"], schedule={**said, "unspent": "lapses"} if lapses else said
+        )
+        spent = [Fraction(0)] * 12
+        days = sorted(chance.choices(range(12 * 28), k=25))
+        for request, (month, day) in enumerate(divmod(each, 28) for each in days):
+            clock(f"2027-{month + 1:02}-{day + 1:02}")
+            asked = Fraction(chance.randint(1, 6), 100)
+            past, allowed = (
+                (spent[month], shares[month]) if lapses else (sum(spent), sum(shares[: month + 1]))
+            )
+            if past + asked <= allowed:
+                pay(ledger, f"{request}", str(asked), name)
+                spent[month] += asked
+            else:
+                with pytest.raises(BudgetRefused):
+                    pay(ledger, f"{request}", str(asked), name)
+        assert verify(ledger, name).debits and sum(spent) > Fraction(1, 4)
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ({**YEAR, "shares": ["1/2", "1/2", "1/100"] + ["1/100"] * 9}, "add up to"),
+        ({**YEAR, "shares": ["1/2"]}, "one share for each of the 12"),
+        ({**YEAR, "shares": ["3/2"] + ["1/100"] * 11}, "at most 1"),
+        ({**YEAR, "start": "2020", "until": "2026-12"}, "the schedule ended with 2026-12-31"),
+        ({"periods": ["2027-01..2027-06", "2027-06..2027-12"]}, "they overlap"),
+        ({"periods": ["2027-06..2027-01"]}, "before it begins"),
+        ({"periods": "2027"}, "is a list"),
+        ({"every": "fortnight", "until": "2027"}, "fortnight"),
+        ({"every": "month"}, "no until"),
+        ({"every": "month", "until": "June"}, "2027-12"),
+        ({"every": "day", "start": "2020", "until": "2099"}, "periods"),
+        ({**YEAR, "unspent": "burns"}, "burns"),
+    ],
+)
+def test_a_schedule_that_makes_no_sense_is_refused(ledger, clock, said, words):
+    with pytest.raises(InvalidInput, match=words) as raised:
+        ledger.register("d", PLANS["add-remove"], schedule=said)
+    assert "\n" not in str(raised.value) and ledger.datasets() == []
+
+
+def test_a_clock_behind_the_last_entry_is_refused(ledger, clock):
+    ledger.register("d", PLANS["add-remove"], schedule=YEAR)
+    ledger.register("free", PLANS["add-remove"])
+    clock("2027-03-01")
+    pay(ledger, "march", "1/24")
+    clock("2027-02-01")
+    with pytest.raises(BudgetRefused, match="the clock says 2027-02-01"):
+        pay(ledger, "february", "1/24")
+    assert ledger.budget_state("d").debits == 1
+    pay(ledger, "no dates", "1/24", "free")
+
+
+def test_a_schedule_is_set_once(ledger, clock):
+    ledger.admit("d", PLANS["add-remove"], share="1/12", schedule=YEAR)
+    ledger.admit("d", PLANS["add-remove"], share="1/12", schedule=YEAR)
+    ledger.admit("d", PLANS["add-remove"], share="1/12")
+    with pytest.raises(BudgetRefused, match="has another schedule: every = month"):
+        ledger.admit("d", PLANS["add-remove"], share="1/12", schedule={**YEAR, "every": "year"})
+    ledger.register("free", PLANS["add-remove"])
+    with pytest.raises(BudgetRefused, match="opened without a schedule"):
+        ledger.admit("free", PLANS["add-remove"], share="1/12", schedule=YEAR)
+    with pytest.raises(BudgetRefused, match="needs"):
+        ledger.admit("d", PLANS["add-remove"], share="1/6")
+
+
+# Quotas
+
+
+def test_quotas_keep_what_they_say(ledger, tmp_path, clock):
+    ledger.register("d", PLANS["add-remove"])
+    ledger.set_quota("d", "team", "1/2", until="2027-06-30", members=["bob", "eve"])
+    pay(ledger, "free", "1/4")
+    with pytest.raises(BudgetRefused, match=r"beside what quotas keep for others, has 0\.25 left"):
+        pay(ledger, "more", "1/3")
+    with wi.Ledger(tmp_path / "ledger.db", who="bob") as bob:
+        pay(bob, "bob", "1/4")
+        with pytest.raises(BudgetRefused, match=r"quota 'team' of dataset 'd' has 0\.25 left"):
+            pay(bob, "more", "1/3")
+        clock("2027-07-01")
+        with pytest.raises(BudgetRefused, match=r"the quota of 'bob' .* ended with 2027-06-30"):
+            pay(bob, "late", "1/100")
+    pay(ledger, "what they left", "1/2")
+    state = ledger.budget_state("d")
+    assert state.epsilon == 1 and state.unreserved.remaining == 0
+    assert verify(ledger, "d").debits == 3
+
+
+def test_a_quota_moves_and_is_revoked(ledger, clock):
+    ledger.register("d", PLANS["add-remove"])
+    ledger.set_quota("d", "ann", "1/4")
+    ledger.set_quota("d", "bob", "1/4")
+    pay(ledger, "one", "1/8")  # ann's
+    with pytest.raises(BudgetRefused, match="less than 1/4"):
+        ledger.move_quota("d", "ann", "1/4", "bob")
+    ledger.move_quota("d", "ann", "1/16", "bob")
+    pay(ledger, "two", "1/16")
+    with pytest.raises(BudgetRefused, match=r"quota 'ann' .* has 0 left"):
+        pay(ledger, "three", "1/100")
+    ledger.revoke_quota("d", "bob")
+    assert ledger.budget_state("d").unreserved.remaining == pytest.approx(1 - 3 / 16)
+    with pytest.raises(BudgetRefused, match="spent more"):
+        ledger.set_quota("d", "ann", "1/100")
+    ledger.set_quota("d", "ann", 1)
+    pay(ledger, "four", "1/2")
+    assert [each.kind for each in ledger.history("d")].count("quota") == 5
+    verify(ledger, "d")
+
+
+def test_quotas_never_exceed_the_total(ledger, tmp_path):
+    """Everyone spends what they can, in any order, with Gaussian noise too."""
+    plan = wi.calibrate(wi.Epsilon(1), delta=1e-6)
+    for seed in range(4):
+        chance, name = random.Random(seed), f"d{seed}"
+        ledger.register(name, plan)
+        people = ["ann", "bob", "eve", "joe"]
+        for person in people[1:]:
+            ledger.set_quota(name, person, chance.choice(["1/4", "1/5", "1/10"]))
+        total = ledger.budget_state(name).budget.rho
+        for number in range(60):
+            with wi.Ledger(tmp_path / "ledger.db", who=chance.choice(people)) as own:
+                rho = Fraction(total * chance.randint(1, 9), 100 * encoding.EPSILON_UNITS)
+                cost = (
+                    Cost.gaussian(rho) if seed % 2 else Cost.pure(chance.choice(["1/10", "1/50"]))
+                )
+                try:
+                    own.debit(name, f"{number}", Spend({}, {"add-remove": cost}))
+                except BudgetRefused:
+                    continue
+        state = ledger.budget_state(name)
+        assert state.budget.holds(state.spent) and verify(ledger, name).debits == state.debits > 4
+        for quota in state.accounts.quotas.values():
+            assert quota.spent.within(quota.limit)
+
+
+@pytest.mark.parametrize("word", ["1/2", "2"])
+def test_a_quota_above_what_is_left_is_refused(ledger, word):
+    ledger.register("d", PLANS["add-remove"])
+    pay(ledger, "one", "2/3")
+    with pytest.raises(WhosinError) as raised:
+        ledger.set_quota("d", "ann", word)
+    assert "\n" not in str(raised.value) and not ledger.budget_state("d").accounts.quotas
+
+
+# Both stores
+
+
+@pytest.mark.parametrize("relation", PLANS)
+def test_both_stores_keep_the_same_accounts(tmp_path, relation):
+    """The same random debits, amendments and quotas: PostgreSQL computes the sums by itself, and
+    refuses what does not fit."""
+    import postgres
+
+    postgres.require()
+    with (
+        postgres.server() as server,
+        wi.Ledger(server.url, who="ann") as remote,
+        wi.Ledger(tmp_path / "both.db", who="ann") as local,
+    ):
+        for seed in range(4):
+            one, other = (
+                play(each, random.Random(seed), f"d{seed}", relation) for each in (local, remote)
+            )
+            assert one == other
+
+
+def play(ledger: wi.Ledger, chance: random.Random, name: str, relation: str):
+    year = datetime.now(UTC).year
+    periods = [f"{year}..{year + 1}", f"{year + 2}..{year + 5}"]
+    said = {"periods": periods, "shares": ["3/4", "1/4"]}
+    if chance.random() < 0.7:
+        said["unspent"] = chance.choice(["lapses", "rolls-on"])
+        ledger.register(name, PLANS[relation], TABLE, schedule=said)
+    else:
+        ledger.register(name, PLANS[relation], TABLE)
+    outcomes, table = [], TABLE
+    for number in range(40):
+        kind = chance.random()
+        try:
+            if kind < 0.08:
+                table = replace(table, domains={"x": {"values": [f"v{number}"]}})
+                ledger.amend(name, table)
+            elif kind < 0.2:
+                share = f"{chance.randint(0, 20)}/100"
+                ledger.set_quota(name, chance.choice(["bob", "eve", "ann"]), share)
+            elif kind < 0.25:
+                ledger.move_quota(name, "bob", "1/50", "eve")
+            else:
+                spends = {}
+                for each in range(chance.randint(1, 3)):
+                    own, entering = (f"{chance.randint(0, 9)}/100" for _ in range(2))
+                    spend = ask(chance.choice([None, *"abcd"]), own, entering)
+                    spends[f"{number}/{each}"] = replace(spend, registration=table)
+                ledger.debits(name, spends)
+            outcomes.append("done")
+        except (BudgetRefused, InvalidInput) as error:
+            outcomes.append(str(error))
+    assert verify(ledger, name)
+    state = ledger.budget_state(name)
+    return outcomes, state.accounts, state.spent, ledger.part_levels(name)

@@ -1,0 +1,180 @@
+"""Parts: who is in which, by the rows of each person alone; neighbours attacked over several."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+
+import release_oracle as oracle
+import whosin as wi
+from refusals import refused
+from whosin import release
+from whosin.errors import BudgetRefused, InvalidInput
+from whosin.ledger import verify
+from whosin.release import Session, Values
+from whosin.release.cost import batch_cost
+
+REGIONS = ["south", "north", "east"]
+DOMAINS = {"region": REGIONS, "age": (0, 100)}
+Rows = list[tuple[object, object, int]]
+
+
+def make_table(rows: Rows, part: str = "least(region)", **options) -> wi.Table:
+    names = ("who", "region", "age")
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
+    kinds = {"who": pa.string(), "region": pa.string(), "age": pa.int64()}
+    data = pa.table({name: pa.array(columns[name], kinds[name]) for name in names})
+    return oracle.table(data, DOMAINS | options.pop("domains", {}), part=part, **options)
+
+
+def random_rows(chance: random.Random) -> Rows:
+    who = [None, *"abcdef"]
+    regions = [*REGIONS, "west", None]
+    return [
+        (chance.choice(who), chance.choice(regions), chance.randint(0, 90))
+        for _ in range(chance.randint(1, 25))
+    ]
+
+
+def part_of(rows: Rows, who: object) -> str | None:
+    """The first of a person's declared regions, in the declared order: from the definition."""
+    mine = {region for each, region, _ in rows if each == who}
+    return next((each for each in REGIONS if each in mine), None)
+
+
+def count(query: release.Count, table: wi.Table) -> int:
+    return oracle.exact(query, query.restrict_table(table))[0][0]
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+def test_a_part_has_the_people_that_its_rule_says(by_row):
+    for seed in range(25):
+        rows = random_rows(random.Random(seed))
+        if by_row:
+            table = make_table(rows, "region", privacy_unit="row")
+            people = Counter(region for _, region, _ in rows)
+            older = Counter(region for _, region, age in rows if age > 40)
+        else:
+            table = make_table(rows)
+            everyone = {who for who, _, _ in rows} - {None}
+            people = Counter(part_of(rows, who) for who in everyone)
+            old = {
+                (who, part_of(rows, who))
+                for who, region, age in rows
+                if who is not None and age > 40 and part_of(rows, who) == region
+            }
+            older = Counter(part for _, part in old)
+        for part in REGIONS:
+            assert count(release.Count(part=part), table) == people[part]
+            where = f"region = '{part}' and age > 40"
+            assert count(release.Count(where=where), table) == older[part]
+
+
+def changed_counts(rows: Rows, other: Rows) -> dict[str | None, int]:
+    """By how much the exact count of everyone and of each part differs."""
+    queries = {None: release.Count(), **{each: release.Count(part=each) for each in REGIONS}}
+    tables = make_table(rows), make_table(other)
+    return {
+        part: abs(count(query, tables[0]) - count(query, tables[1]))
+        for part, query in queries.items()
+    }
+
+
+def test_neighbours_differ_in_one_part_or_move_between_two():
+    """A person with rows in several parts comes or goes, or is replaced by one who is elsewhere:
+    what is paid covers the likelihood ratio of exact Laplace noise on all parts together."""
+    moved = 0
+    for seed in range(40):
+        chance = random.Random(seed)
+        rest = [each for each in random_rows(chance) if each[0] != "x"]
+        own: list[Rows] = [
+            [("x", chance.choice(REGIONS), 1) for _ in range(chance.randint(1, 3))]
+            for _ in range(2)
+        ]
+        removed = changed_counts(rest + own[0], rest or [(None, None, 0)])
+        assert sum(removed[part] for part in REGIONS) == 1 == removed[None]
+        replaced = changed_counts(rest + own[0], rest + own[1])
+        ways = sum(replaced[part] for part in REGIONS)
+        assert ways in (0, 2) and replaced[None] == 0
+        moved += ways == 2
+    assert moved > 10  # as two entries and exits, which the budget for replaced people counts
+
+
+@pytest.mark.parametrize("relation", oracle.PLANS)
+def test_a_batch_over_parts_pays_for_those_that_one_person_can_be_in(relation, tmp_path):
+    table = make_table([("a", "north", 1), ("b", "south", 2), ("c", "east", 3)])
+    queries = [release.Count(part=each) for each in REGIONS]
+    with Session(table, oracle.PLANS[relation], tmp_path / "l.db", share=1) as session:
+        estimates = session.dry_run(queries)
+        shares = [each.share.epsilon for each in estimates]
+        assert shares == [1 if relation == "add-remove" else 0.5] * 3
+        assert batch_cost(estimates, relation).epsilon <= 10**12
+        state = session.release(queries).budget_state
+        assert state.epsilon == pytest.approx(1)
+        with pytest.raises(BudgetRefused):
+            session.release(release.Count(), share="1/10")
+        assert verify(session.ledger, "people").debits == 3
+
+
+def test_sessions_on_other_parts_have_their_own_budget(tmp_path):
+    table = make_table([("a", "north", 1), ("b", "south", 2)])
+    for part in REGIONS:
+        query = release.Count(part=part)
+        plan, books = oracle.PLANS["add-remove"], tmp_path / "l.db"
+        with Session(table, plan, books, share=1, queries=[query]) as session:
+            session.release(query)
+    with wi.Ledger(tmp_path / "l.db") as ledger:
+        assert ledger.budget_state("people").epsilon == pytest.approx(1)
+        assert len(ledger.part_levels("people")) == 3
+    with pytest.raises(BudgetRefused), Session(table, plan, books, share=1, queries=[query]):
+        pass
+
+
+def test_a_question_by_the_parts_column_is_about_everyone(tmp_path):
+    table = make_table([("a", "north", 1), ("b", "south", 2)])
+    with Session(table, oracle.PLANS["add-remove"], tmp_path / "l.db", share=1) as session:
+        for query in (
+            release.Count(by="region"),
+            release.Count(where="region = 'north' or age > 3"),
+            release.Count(where="region in ('north', 'south')"),
+            release.Count(where="not region = 'north'"),
+            release.Count(where="region = 'west'"),
+        ):
+            (estimate,) = session.dry_run(query)
+            assert estimate.spend.part is None
+        (estimate,) = session.dry_run(release.Count(where="(age > 3) and ('north' = region)"))
+        assert estimate.spend.part == "north"
+
+
+def test_what_makes_no_parts_is_refused(tmp_path):
+    rows: Rows = [("a", "north", 1)]
+    with refused("part", "region"):  # neither constant nor a rule
+        make_table(rows, "region")
+    make_table(rows, "region", domains={"region": Values(REGIONS, constant=True)})
+    with refused("part"):
+        make_table(rows, "least(age)")
+    with refused("part"):
+        make_table(rows, "county")
+    table = make_table(rows)
+    with pytest.raises(InvalidInput, match="north"):
+        release.Count(part="nort").find_part(table)
+    with refused("part", "north"):
+        release.Count(part="north").find_part(oracle.table({"who": ["a"]}))
+    assert not (tmp_path / "l.db").exists()
+
+
+def test_a_table_that_lives_needs_a_column_that_never_changes(tmp_path):
+    import duckdb
+
+    with duckdb.connect(str(tmp_path / "x.duckdb")) as base:
+        base.execute("CREATE TABLE t AS SELECT 'a' AS who, 'north' AS region, 1 AS age")
+    table = make_table([("a", "north", 1)])
+    assert table.part is not None
+    with pytest.raises(InvalidInput, match="may change"):
+        table.part.require_fixed({"place": "x", "rows": "y", "table": "z"})
+    with pytest.raises(InvalidInput, match="may change"):
+        table.part.require_fixed({"place": "x"})
+    table.part.require_fixed({"place": "x", "rows": "y"})
