@@ -15,6 +15,7 @@ from whosin import release
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.ledger import verify
 from whosin.release import Session, Values
+from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.cost import batch_cost
 
 REGIONS = ["south", "north", "east"]
@@ -178,3 +179,15 @@ def test_a_table_that_lives_needs_a_column_that_never_changes(tmp_path):
     with pytest.raises(InvalidInput, match="may change"):
         table.part.require_fixed({"place": "x"})
     table.part.require_fixed({"place": "x", "rows": "y"})
+
+
+def test_a_mistake_is_at_the_number_that_the_question_has_in_its_batch():
+    table = make_table([("a", "north", 1)])
+    queries = [
+        release.Count(),
+        release.Count(part="north"),
+        release.Sum(column="region", part="north"),
+    ]
+    with pytest.raises(InvalidInput) as raised:
+        estimate_batch_cost(table, oracle.PLANS["add-remove"], queries)
+    assert raised.value.path.startswith("queries[2]")

@@ -545,15 +545,16 @@ class Transaction:
             )
             named = {**asked, "requests": listed}
             statements += [(self._text("debits"), named), (self._text("answers"), named)]
-            statements.append((self._text("parts"), {**asked, "requests": called}))
+            if parts:
+                statements.append((self._text("parts"), {**asked, "requests": called}))
         results = self._run(statements)
         self.time = results[first - 1][0][0] if self._server else None
         result, last, *rest = results[first:]
         self.row = ledger_entries.DatasetRow._make(result[0]) if result else None
         self.last = [_read_row(row) for row in last]
         if rest:
-            debits, answers, levels = rest
-            self.levels = dict(map(read_level, levels))
+            debits, answers, *levels = rest
+            self.levels = dict(map(read_level, *levels)) if levels else {}
             found = {entry.request: entry for entry in map(_read_row, debits)}
             self.debits = {each: found[each] for each in requests if each in found}
             self.answers, self.settles = dict(answers), bool(answers)

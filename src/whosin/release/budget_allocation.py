@@ -16,6 +16,7 @@ V/ε² has parts that go as the cube root of V, and the least Σ V/ρ as its squ
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -26,6 +27,7 @@ from whosin.errors import (
     BudgetRefused,
     InvalidInput,
     UnknownName,
+    WhosinError,
     at,
     invalid_value,
     shorten,
@@ -612,10 +614,16 @@ def _estimate_by_part(
             own = RemainingBudget(
                 unspent.plan, *(int(each * weights[part] / whole) for each in amounts)
             )
-        if split == OPTIMAL_SPLIT:
-            found = least_error(mine, table, own, noise)
-        else:
-            found = estimate_costs(mine, table, split_budget(mine, table, own, split, noise))
+        try:
+            if split == OPTIMAL_SPLIT:
+                found = least_error(mine, table, own, noise)
+            else:
+                found = estimate_costs(mine, table, split_budget(mine, table, own, split, noise))
+        except WhosinError as error:
+            for each in error.parts:  # the number in the whole batch
+                if place := re.match(r"queries\[(\d+)\]", each.path):
+                    each.path = f"queries[{indices[int(place[1])]}]{each.path[place.end() :]}"
+            raise
         made |= dict(zip(indices, found, strict=True))
     return [made[index] for index in range(len(queries))]
 
