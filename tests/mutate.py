@@ -38,7 +38,8 @@ ROOMS = {
     ),
     "noise": (
         "noise/*.py",
-        "noise/test_noise.py noise/test_distributions.py noise/test_selection_prices.py",
+        "noise/test_noise.py noise/test_distributions.py noise/test_selection_prices.py "
+        "noise/test_gap_and_cube.py",
     ),
     "ledger": (
         "ledger/*.py",
