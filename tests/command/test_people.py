@@ -240,7 +240,7 @@ def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path)
     text = path.read_text().replace("[budget]", 'days = "0..100"\n[budget]')
     path.write_text(text + '[[queries]]\nkind = "sum"\ncolumn = "days"\nby = "ward"\n')
     code, answer, err = release("january", look=True)
-    assert (code, answer) == (1, None) and "max_rows_per_group of sum" in err
+    assert (code, answer) == (1, None) and "max_rows_per_group of sum" in err and "--yes" in err
     assert not (tmp_path / "ledger.db").exists()
     said = [line.partition("warning: ")[2] for line in err.splitlines()]
     lost, days, *bounds = (line for line in said if line)
@@ -248,9 +248,9 @@ def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path)
     assert days.startswith("days: 1 of 7 rows have no number; 1 of 7 rows (14.3%)")
     # a and b have two rows in a ward, a is in two wards; c is within the bounds.
     assert [line.partition(" leaves out ")[2] for line in bounds] == [
-        "groups of 1 of 3 privacy units (33.3%)",
-        "rows of 2 of 3 privacy units (66.7%)",
-        "groups of 1 of 3 privacy units (33.3%)",
+        "groups of 1 of 3 privacy units (33.3%); with 2: 0%",
+        "rows of 2 of 3 privacy units (66.7%); with 2: 0%",
+        "groups of 1 of 3 privacy units (33.3%); with 2: 0%",
     ]
     # Nothing of it is in the answer or in the ledger.
     answer = release("january")[1]
@@ -260,6 +260,7 @@ def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path)
     path.write_text(path.read_text().replace("0..100", "0..100000"))
     code, _, err = release("january", "--amend", look=True)
     assert code == 1 and "of the declared range" in err
+    assert release("january", "--amend", "--yes", look=True)[1]["budget_state"]["debits"] == 4
 
 
 def test_report_and_answer_say_what_the_months_allow_together(release, run, tmp_path):

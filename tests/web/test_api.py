@@ -601,6 +601,11 @@ def test_a_release_that_the_look_stops_is_refused_by_the_route_itself(tmp_path):
         seen = client.post("/api/preflight", json=narrow).json()
         assert any("days" in line and "2" in line for line in seen["lines"]), "clamping"
         assert any("max_rows_per_group" in line for line in seen["lines"]), "bounds"
+        tight = SCENARIO | {"table": narrow["table"]}
+        seen = client.post("/api/preflight", json=tight).json()
+        assert not seen["stops"] and any("max_rows_per_group" in each for each in seen["asks"])
+        problem(client.post("/api/release", json={"scenario": tight}), 409)
+        assert not (tmp_path / "data" / "ledger.db").exists()
         agreed = client.post("/api/preflight", json=SCENARIO).json()["spends"]
         other = SCENARIO | {"budget": {"share": "1/3"}}
         given = {"scenario": other, "spends": agreed}

@@ -455,10 +455,10 @@ def test_a_correction_goes_on_with_the_same_budget(
         assert estimate["lacks_budget"] and estimate["refusal"]
         few = corrected | {"table": corrected["table"] | {"people": 12}}
         body = {"scenario": few | {"queries": [{"kind": "mean", "column": "age"}]}}
-        problem(client.post("/api/release", json=body), 409, "accept_meaningless")
+        problem(client.post("/api/release", json=body), 409)
         with Ledger(hospital.ledger) as ledger:
             assert ledger.budget_state("hospital").debits == 2
-        body["accept_meaningless"] = True
+        body["accept"] = True
         assert client.post("/api/release", json=body).status_code == 200
     with Ledger(hospital.ledger) as ledger:
         assert ledger.datasets() == ["hospital"] and ledger.budget_state("hospital").debits == 3
@@ -671,9 +671,10 @@ def see_what_makes_it_better(page: Page) -> None:
     page.locator('[name="size"][value="no"]').check()
     go_to(page, "release")
     expect(page.locator("#empty")).to_contain_text("whole declared range")
-    expect(page.locator("#go")).to_be_disabled()
-    page.get_by_label("Release them all the same").check()
-    expect(page.locator("#go")).to_be_enabled()
+    page.locator("#go").click()
+    expect(page.locator("#ask")).to_contain_text("whole declared range")
+    page.locator("#ask-no").click()
+    assert not any(tmp_path.rglob("ledger.db"))
 
 
 def test_axe_reports_nothing(hospital: Settings, opened: Opened, serving: Serving) -> None:

@@ -5,6 +5,7 @@ Nothing here goes through a ledger, so nothing of it may be published.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -139,14 +140,18 @@ def _numbered_values(value: Any, domain: Range | Dates) -> tuple[Any, tuple[floa
 
 
 # The preflight: what would make a release worthless, looked for before anything is paid. A category
-# that no row has is most often misspelt, and so is a column whose rows are mostly undeclared.
+# that no row has is most often misspelt, and so is a column whose rows are mostly undeclared: that
+# stops it. What may be meant, such as bounds that leave much out, is for the person to accept.
 
 
 MAX_NAMED_VALUES = 5
 """Undeclared values of a column that are named, the most frequent first."""
 MAX_UNDECLARED_SHARE = 0.5
 MAX_CUT_SHARE = 1 / 3
-"""The part of the privacy units that a contribution bound may leave something out of."""
+"""The part of the privacy units that a contribution bound leaves something out of unasked."""
+BOUND_STEPS = (2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1_000)
+MAX_LARGER_BOUNDS = 3
+"""Larger bounds of which the look says what they would leave out."""
 
 
 @dataclass(frozen=True)
@@ -178,17 +183,22 @@ class ColumnLook:
 
 @dataclass(frozen=True)
 class BoundLook:
-    """How many privacy units have more than a contribution bound of a question lets count."""
+    """How many privacy units have more than a contribution bound of a question lets count.
+
+    Attributes:
+        larger: larger bounds, each with how many would have more than that.
+    """
 
     question: str
     bound: str
     most: int
     units: int
     above: int
+    larger: tuple[tuple[int, int], ...] = ()
 
     @property
-    def stops(self) -> bool:
-        """Whether it cuts so many that somebody should look before the release is paid for."""
+    def asks(self) -> bool:
+        """Whether it cuts so many that the person should say that this is meant."""
         return self.above > MAX_CUT_SHARE * self.units
 
 
@@ -207,7 +217,7 @@ class GroupLook:
     least: int
 
     @property
-    def stops(self) -> bool:
+    def asks(self) -> bool:
         """Whether most of what is paid for would say nothing."""
         return self.small > MAX_UNDECLARED_SHARE * self.groups
 
@@ -221,14 +231,16 @@ class Preflight:
         rows: rows of the table, and `lost`, those without a privacy unit, which are dropped.
         bounds: contribution bounds that leave rows or groups of somebody out.
         groups: questions with groups whose intervals would be the whole declared range.
+        meaningless: questions whose intervals will be that whatever the rows are.
     """
 
-    columns: tuple[ColumnLook, ...]
+    columns: tuple[ColumnLook, ...] = ()
     empty_conditions: tuple[str, ...] = ()
     rows: int = 0
     lost: int = 0
     bounds: tuple[BoundLook, ...] = ()
     groups: tuple[GroupLook, ...] = ()
+    meaningless: tuple[str, ...] = ()
 
     @property
     def stops(self) -> bool:
@@ -237,12 +249,19 @@ class Preflight:
 
     @property
     def causes(self) -> list[str]:
-        """What stops the release: columns, conditions, bounds and groups that are too small."""
+        """What stops the release: columns and conditions, most often misspelt."""
         return [
             *(f"column {each.column}" for each in self.columns if each.stops),
             *(f"where {text}" for text in self.empty_conditions),
-            *(f"{each.bound} of {each.question}" for each in self.bounds if each.stops),
-            *(f"the small groups of {each.question}" for each in self.groups if each.stops),
+        ]
+
+    @property
+    def asks(self) -> list[str]:
+        """What somebody has to accept before it is paid for."""
+        return [
+            *(f"{each.bound} of {each.question}" for each in self.bounds if each.asks),
+            *(f"the small groups of {each.question}" for each in self.groups if each.asks),
+            *(f"the interval of {title}" for title in self.meaningless),
         ]
 
     @property
@@ -257,16 +276,34 @@ class Preflight:
             skip: how to leave the look out.
             details: say all that was found.
         """
-        causes = " and ".join(self.causes)
-        error = BudgetRefused(
-            f"the release was stopped before anything was spent, because of {causes}",
-            field="domains",
-            hint="correct what is misspelt, too narrow or too fine; what is as it should be, such "
-            f"as a declared value that is only absent this time, stays: {skip}",
+        error = _refuse(
+            self.causes,
+            "domains",
+            "correct what is misspelt or too narrow; what is as it should be, such as a declared "
+            f"value that is only absent this time, stays: {skip}",
         )
         if details:
             error.args = ("\n  ".join([str(error), *self.lines]),)
         return error
+
+    def require_accepted(self, accept: str) -> None:
+        """Refuse what nobody accepted.
+
+        Args:
+            accept: how to accept it.
+        """
+        if self.asks:
+            hint = f"{accept} releases it as it is; else raise the bounds, or ask less"
+            raise _refuse(self.asks, "queries", hint)
+
+
+def _refuse(causes: Sequence[str], field: str, hint: str) -> BudgetRefused:
+    because = " and ".join(causes)
+    return BudgetRefused(
+        f"the release was stopped before anything was spent, because of {because}",
+        field=field,
+        hint=hint,
+    )
 
 
 def contribution_policies(table: Table, queries: Sequence[Any]) -> list[ContributionPolicy]:
@@ -277,6 +314,11 @@ def contribution_policies(table: Table, queries: Sequence[Any]) -> list[Contribu
             result.append(query.contribution_policy(query.restrict_table(table)))
     mistakes.raise_all()
     return result
+
+
+def meaningless_titles(estimates: Sequence[CostEstimate]) -> tuple[str, ...]:
+    """Questions whose 95% intervals will be the whole declared range, whatever the rows are."""
+    return tuple(each.query.title for each in estimates if each.says_nothing)
 
 
 def look_before_debit(
@@ -291,7 +333,8 @@ def look_before_debit(
     policies = contribution_policies(table, queries)
     try:
         sizes = [each.told_from for each in estimates]
-        return run_preflight(table, list(conditions), policies, queries, sizes)
+        found = run_preflight(table, list(conditions), policies, queries, sizes)
+        return replace(found, meaningless=meaningless_titles(estimates))
     except WhosinError:
         raise
     except Exception as error:
@@ -406,17 +449,33 @@ def _look_at_bounds(
             units = grouped.group_by("whose").aggregate(
                 max_rows_per_group=grouped["n"].max(), max_groups=grouped.count()
             )
-            above = {bound: (units[bound] > most).sum() for bound, most in stated.items()}
+            above = {
+                f"{bound}_{least}": (units[bound] > least).sum()
+                for bound, most in stated.items()
+                for least in (most, *_larger_bounds(bound, most, cells))
+            }
             found = table.engine.run(units.aggregate(units=units.count(), **above))
             known[key] = found.to_pylist()[0]
         row = known[key]
-        if not any(row[bound] for bound in stated):
+        if not any(row[f"{bound}_{most}"] for bound, most in stated.items()):
             break
-    return [
-        BoundLook(query.title, bound, most, int(row["units"] or 0), int(row[bound]))
-        for bound, most in stated.items()
-        if row[bound]
-    ]
+    result = []
+    for bound, most in stated.items():
+        above, *others = (
+            (least, int(row[f"{bound}_{least}"] or 0))
+            for least in (most, *_larger_bounds(bound, most, cells))
+        )
+        if above[1]:
+            found = int(row["units"]), above[1], tuple(others)
+            result.append(BoundLook(query.title, bound, most, *found))
+    return result
+
+
+def _larger_bounds(bound: str, most: int, cells: GroupGrid) -> list[int]:
+    """The next larger bounds in round numbers; nobody is in more groups than there are."""
+    ceiling = cells.most if bound == "max_groups" else math.inf
+    larger = [least for least in BOUND_STEPS if most < least < ceiling][:MAX_LARGER_BOUNDS]
+    return larger or ([int(ceiling)] if most < ceiling < math.inf else [])
 
 
 def _look_at_groups(table: Table, query: Any, least: int) -> GroupLook:

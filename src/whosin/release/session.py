@@ -71,9 +71,10 @@ class Session:
         batch: what is asked, as plain data, where asking it again of the same rows is not new: the
             stored answers are shown, or drawn under the debits that stand.
         again: ask the batch anew whatever was asked before, and pay again.
-        preflight: look at the rows for the curator before a batch is paid for: what makes answers
-            worthless, such as a declared value that no row has, refuses it, and the rest is among
-            the notes. False skips the look; without `curator` there is none.
+        preflight: look at the rows for the curator before a batch is paid for: what is most often
+            a slip, such as a declared value that no row has, refuses it, and the rest, such as
+            bounds that leave much out, is a warning and among the notes. False skips the look;
+            without `curator` there is none.
 
     Attributes:
         notes: what people should be told about the session, in sentences.

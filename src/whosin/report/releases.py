@@ -53,7 +53,13 @@ from whosin.report.summary import describe_summary, explain_public_size
 
 if TYPE_CHECKING:
     from whosin.release.accuracy import Suggestion
-    from whosin.release.inspection import ColumnLook, GroupLook, InspectionFinding, Preflight
+    from whosin.release.inspection import (
+        BoundLook,
+        ColumnLook,
+        GroupLook,
+        InspectionFinding,
+        Preflight,
+    )
     from whosin.release.scenario import Scenario
 
 NUMBER_COLUMNS = ("value", "low", "high", "all_low", "all_high", "whole")
@@ -580,6 +586,7 @@ def describe_preflight(found: Preflight) -> list[str]:
         f"{each.question}: {each.bound} = {each.most} leaves out "
         f"{'groups' if each.bound == 'max_groups' else 'rows'} of {format_count(each.above)} of "
         f"{format_count(each.units)} privacy units ({format_percent(each.above / each.units)})"
+        f"{_larger_bounds(each)}"
         for each in found.bounds
     ]
     lines += [
@@ -587,7 +594,18 @@ def describe_preflight(found: Preflight) -> list[str]:
         "count, and then the 95% interval is the whole declared range"
         for each in found.groups
     ]
+    lines += [
+        f"{title}: the 95% interval will be the whole declared range" for title in found.meaningless
+    ]
     return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
+
+
+def _larger_bounds(look: BoundLook) -> str:
+    """What larger bounds would leave out, until nobody is left out."""
+    shares = [(bound, above / look.units) for bound, above in look.larger]
+    shown = [each for at, each in enumerate(shares) if not at or shares[at - 1][1]]
+    words = ", ".join(f"{bound}: {format_percent(share)}" for bound, share in shown)
+    return f"; with {words}" if words else ""
 
 
 def _small_groups(look: GroupLook) -> str:

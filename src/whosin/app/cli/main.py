@@ -101,6 +101,11 @@ def find_account(study: Path, ledger: str | None, dataset: str | None) -> tuple[
     return ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
 
 
+def can_ask(*, json: bool) -> bool:
+    """Whether there is a person at a terminal."""
+    return not json and sys.stdin.isatty()
+
+
 def confirm_spending(words: str, *, yes: bool, json: bool) -> None:
     """Ask the person at a terminal once more, before anything is paid.
 
@@ -110,7 +115,7 @@ def confirm_spending(words: str, *, yes: bool, json: bool) -> None:
     Raises:
         BudgetRefused: the person said no.
     """
-    if yes or json or not sys.stdin.isatty():
+    if yes or not can_ask(json=json):
         return
     print(words, file=sys.stderr)
     if not typer.confirm("Spend this for good?", err=True):

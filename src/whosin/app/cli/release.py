@@ -26,6 +26,7 @@ from whosin.app.cli.main import (
     Save,
     ScenarioFile,
     Yes,
+    can_ask,
     confirm_spending,
     print_json,
     print_result,
@@ -84,8 +85,8 @@ def release(
     """Release the answers of a scenario: whom it protects from whom, the table, the questions.
 
     Before it pays it looks at the rows, for the curator alone: a declared category that no row has,
-    a column that is mostly undeclared or a condition that is never true stops it. With several
-    answers, --save x.csv writes one file for each.
+    a column that is mostly undeclared or a condition that is never true stops it; bounds that cut
+    many people are asked about. With several answers, --save x.csv writes one file for each.
     """
     from whosin.release.scenario import load_scenario
 
@@ -408,25 +409,13 @@ def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: boo
     """Look at the rows, and ask the person at a terminal once more, before anything is paid.
 
     Raises:
-        BudgetRefused: the look found what would make answers worthless, an interval will be the
-            whole range, or the person said no.
+        BudgetRefused: the look found what would make answers worthless, there is nobody to accept
+            what may be meant, or the person said no.
     """
     from whosin.report.releases import describe_costs
 
-    accept, ask = yes or not preflight, not yes and not json
-
     table = scenario.open_table()
     estimates = scenario.estimate_cost(table)  # what is wrong is said before a row is read
-    if not accept and (titles := [each.query.title for each in estimates if each.says_nothing]):
-        names = ", ".join(titles)
-        print_warning(f"{names}: the 95% interval will be the whole declared range")
-        if not (ask and sys.stdin.isatty() and typer.confirm("Go on?", err=True)):
-            raise BudgetRefused(
-                "the release was stopped before anything was spent: an answer would say nothing",
-                field="queries",
-                value=titles,
-                hint="ask less, or with a larger share; --yes releases it as it is",
-            )
     if preflight:
         try:
             found = scenario.run_preflight(table)
@@ -436,6 +425,8 @@ def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: boo
             print_warning(line)
         if found.stops:
             raise found.refuse("add --no-preflight")
+        if not yes and not can_ask(json=json):
+            found.require_accepted("--yes")
     confirm_spending(describe_costs(scenario.plan, estimates), yes=yes, json=json)
 
 

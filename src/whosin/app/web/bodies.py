@@ -201,12 +201,13 @@ class ReleaseBody(Body):
     preflight: bool = Field(
         default=True,
         description="Look at the rows before it pays, where a curator asks: a declared category "
-        "that no row has stops it; false skips the look",
+        "that no row has stops it, and `accept` has to be true for bounds that cut more than a "
+        "third of the people; false skips the look",
     )
-    accept_meaningless: bool = Field(
+    accept: bool = Field(
         default=False,
-        description="Pay for answers whose 95% interval is the whole declared range "
-        "(`meaningless` of /api/estimate); without it they are refused",
+        description="Pay although the look asks (`asks` of /api/preflight), or a 95% interval is "
+        "the whole declared range (`meaningless` of /api/estimate); without it that is refused",
     )
     spends: str | None = Field(
         default=None,

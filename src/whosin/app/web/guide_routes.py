@@ -187,11 +187,12 @@ def plan_accuracy(body: AccuracyBody) -> Accuracy:
 
 class PreflightView(BaseModel):
     """What the look before a release found, for the curator alone; whether it should not be paid
-    for as it is; and what it would spend."""
+    for as it is; what has to be accepted otherwise; and what it would spend."""
 
     warning: str
     lines: list[str]
     stops: bool
+    asks: list[str]
     spends: str
 
 
@@ -208,6 +209,7 @@ def look_before_release(settings: Settings, visitor: Visitor, body: ScenarioBody
             warning=CURATOR_NOTE,
             lines=describe_preflight(found),
             stops=found.stops,
+            asks=found.asks,
             spends=describe_costs(scenario.plan, estimates),
         )
 

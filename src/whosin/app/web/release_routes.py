@@ -46,7 +46,13 @@ from whosin.release import Answer, Release
 from whosin.release.accuracy import suggest_changes
 from whosin.release.answer import read_releases
 from whosin.release.cost import batch_cost
-from whosin.release.inspection import CURATOR_NOTE, InspectionFinding, check_table
+from whosin.release.inspection import (
+    CURATOR_NOTE,
+    InspectionFinding,
+    Preflight,
+    check_table,
+    meaningless_titles,
+)
 from whosin.release.queries.base import scenario_keys
 from whosin.release.sql import parse_queries
 from whosin.report import card as report_card
@@ -155,7 +161,7 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
                 for estimate in estimates
             ],
             suggestions=[plain_json(suggestion_data(each)) for each in better],
-            meaningless=[each.query.title for each in estimates if each.says_nothing],
+            meaningless=list(meaningless_titles(estimates)),
             total=cost_words(total),
             total_epsilon=None if infinite else total.epsilon / encoding.EPSILON_UNITS,
             epsilon=scenario.plan.epsilon,
@@ -217,16 +223,11 @@ def check_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> No
     """The task: everything that comes before a debit and looks at no row. An answer whose interval
     will be the whole declared range is paid for where somebody says so."""
     with scenarios.opened(settings, body.scenario, visitor) as opened:
-        empty = [x.query.title for x in scenarios.estimates_for(*opened) if x.says_nothing]
-        if not empty or body.accept_meaningless:
+        found = Preflight(meaningless=meaningless_titles(scenarios.estimates_for(*opened)))
+        if body.accept or not found.asks:
             return
         if not scenarios.is_paid(settings, opened, body.request, visitor):
-            raise RequestRefused(
-                409,
-                f"{', '.join(empty)}: the 95% interval will be the whole declared range",
-                "accept_meaningless",
-                "ask less, or with a larger share; accept_meaningless = true releases it as it is",
-            )
+            found.require_accepted("accept = true")
 
 
 def look_before_debit(settings: Settings, body: ReleaseBody, visitor: Visitor) -> None:
@@ -259,6 +260,8 @@ def look_before_debit(settings: Settings, body: ReleaseBody, visitor: Visitor) -
                 "preflight",
                 "correct the scenario, or send preflight = false if it is as it should be",
             )
+        if not body.accept:
+            found.require_accepted("accept = true")
 
 
 def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> ReleaseResult:

@@ -293,15 +293,12 @@ function showRelease() {
   const empty = shows ? [] : (priced?.meaningless ?? []);
   $("empty").hidden = !empty.length;
   $("empty-words").textContent = empty.length ? `${empty.map((title) => `“${pageName(priced, title)}”`).join(", ")}: the 95% interval would be the whole declared range. Nothing would be learned, and it is paid for all the same.` : "";
-  if (!empty.length) $("accept-empty").checked = false;
-  $("go").disabled = !priced || !allFinished() || undecided() || Boolean(refused) || isEmpty();
+  $("go").disabled = !priced || !allFinished() || undecided() || Boolean(refused);
   $("go").textContent = shows ? "Show the stored answers" : "Release";
   $("go-words").hidden = shows;
   $("go-hint").textContent = hint(refused);
   refreshSteps();
 }
-
-const isEmpty = () => !$("empty").hidden && !$("accept-empty").checked;
 
 function hint(refused) {
   if (!columns().length) return "Choose a table first.";
@@ -311,8 +308,7 @@ function hint(refused) {
   if (!allFinished()) return "A question is not finished.";
   if (!priced) return "Something needs another look; the list of steps says where.";
   if (undecided()) return "Say whose budget it is.";
-  if (refused) return refusalWords();
-  return isEmpty() ? "An answer would say nothing: see below." : "";
+  return refused ? refusalWords() : "";
 }
 
 // Why the ledger would say no, and what can be done where that is for want of budget.
@@ -427,7 +423,7 @@ async function releaseNow() {
   if (!priced.stored || fresh) {
     const { go: may, spends, found = [] } = await look(body.scenario, priced, curator && chosen("look") !== "skip");
     if (!may) return;
-    Object.assign(body, { preflight: false, accept_meaningless: $("accept-empty").checked }, spends ? { spends } : {}); // this page has looked, or was told not to
+    Object.assign(body, { preflight: false, accept: true }, spends ? { spends } : {}); // this page has looked, or was told not to, and the dialog says all of it
     const all = priced.total_epsilon !== null && stays() === 0; // nothing is kept for later
     const repeated = fresh ? "all of these" : paidBefore().length ? `${paidBefore().length} of these` : "";
     const lines = [
@@ -435,7 +431,7 @@ async function releaseNow() {
       $("share-words").textContent,
       priced.together.length ? priced.together.find((line) => line.includes("after this release")) : null,
       repeated ? `You have paid for ${repeated} questions before. They are asked anew, and paid for again.` : null,
-      ...foundWords(found),
+      ...(found.length ? foundWords(found) : [$("empty-words").textContent]),
       ...declaredWords(body.scenario.domains, curator),
       missingAbout().length ? `Not said yet: ${missingAbout().map((label) => `“${label}”`).join(", ")}. It can be said after the release, too.` : null,
       "What is released cannot be taken back.",
@@ -641,7 +637,7 @@ export async function start(hello) {
     choose("whose", "continues");
     priceNow();
   });
-  for (const id of ["again", "accept-empty"]) $(id).addEventListener("change", showRelease);
+  $("again").addEventListener("change", showRelease);
   for (const radio of document.querySelectorAll('input[name="look"]')) radio.addEventListener("change", () => $("look-found").replaceChildren());
   $("leave-paid").addEventListener("click", leavePaid);
   $("start-over").addEventListener("click", startOver);
