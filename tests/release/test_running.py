@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import ast
 import itertools
 import math
+import os
 import random
+import subprocess
+import sys
 import threading
 from collections import defaultdict
+from contextlib import ExitStack, suppress
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import command
+import postgres
 import release_oracle as oracle
 import whosin as wi
+from amounts import cases
 from whosin import release
 from whosin.errors import BudgetRefused, InvalidInput, ScanFailed
 from whosin.ledger import encoding
@@ -473,3 +481,50 @@ def test_the_command_publishes_month_after_month(tmp_path, monkeypatch, run) -> 
     assert command.answer(shown)["estimates"][0]["costs"]["add-remove"]["rho"] == 0
     (tmp_path / "month.toml").write_text(SCENARIO + 'upto = "2027-01"\n')
     command.refused(run("release", "month.toml", "--ledger", "l.db"), "upto", "2026-12")
+
+
+ASKING = """
+import sys
+from test_running import PLANS, ROWS, Running, Session, release, table_of
+data = table_of(ROWS, engine=release.DuckDB(threads=1))
+query = Running(column="month", upto=sys.argv[2])
+with Session(data, PLANS["add-remove"], sys.argv[1], who="tests", queries=(query,)) as session:
+    print("ready", flush=True)
+    print(session.release(query, share="1/2", noise="gaussian")[0].rows, flush=True)
+"""
+
+
+@pytest.mark.parametrize("store", ["file", "server"])
+@cases(3, 200)
+def test_killed_askers_leave_one_payment_and_one_draw_of_each_step(tmp_path, store, count) -> None:
+    draw, shown = random.Random(count), {}
+    with ExitStack() as stack:
+        url = str(tmp_path / "ledger.db")
+        if store == "server":
+            postgres.require()
+            url = stack.enter_context(postgres.server()).url
+        paths = [*sys.path, str(Path(__file__).parent)]
+        environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
+        for number in range(count):
+            upto = str(1 + PERIODS * number // count)
+            words = [sys.executable, "-c", ASKING, url, upto]
+            pipe, null = subprocess.PIPE, subprocess.DEVNULL
+            with subprocess.Popen(
+                words, stdout=pipe, stderr=null, text=True, env=environment
+            ) as process:
+                assert process.stdout is not None
+                assert process.stdout.readline() == "ready\n"
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(draw.choice([0, 0.01, 0.03, 0.1, 20]))
+                process.kill()
+                for line in process.stdout.read().splitlines()[:1]:
+                    for row in ast.literal_eval(line):
+                        assert shown.setdefault(row[0], row) == row
+        with wi.Ledger(url, who="tests") as opened:
+            last = ask(opened, PERIODS, session={"amend": False})
+            assert all(row == shown.get(row[0], row) for row in last[0].rows)
+            history = opened.history("people")
+            paid = [e.body["costs"]["add-remove"]["rho"] for e in history if e.kind == "debit"]
+            assert paid[0] > 0 and not any(paid[1:]) and len(paid) == PERIODS
+            assert opened.budget_state("people").spent.rho == paid[0]
+            assert not wi.ledger.verify(opened, "people").unanswered
