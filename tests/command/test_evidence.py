@@ -101,6 +101,14 @@ def test_after_a_release_the_pack_has_the_head(run, scenario, tmp_path):
         is None
     )
     assert not (tmp_path / "no.db").exists()
+    # The ledger has [about] from then on, for whoever has no scenario, and one without it.
+    pages = tmp_path / "officer.html"
+    _, _, err = run(
+        "ledger", "answers", tmp_path / "ledger.db", "--report", pages, "--for", "officer"
+    )
+    assert err == "" and ABOUT["reasons"] in pages.read_text()
+    scenario.write_text(scenario.read_text().replace(f'controller = "{ABOUT["controller"]}"', ""))
+    assert json.loads(run("evidence", scenario, "--json")[1])["about"] == ABOUT
 
 
 @pytest.mark.parametrize("key", sorted(ABOUT))

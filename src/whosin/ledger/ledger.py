@@ -94,8 +94,14 @@ class Ledger(Registry):
             raise invalid_value("spend", "a Spend", repr(spend))
         return self.debits(dataset, {request: spend})[0]
 
-    def debits(self, dataset: str, spends: Mapping[str, Spend]) -> list[Debit]:
+    def debits(
+        self, dataset: str, spends: Mapping[str, Spend], about: Mapping[str, Any] | None = None
+    ) -> list[Debit]:
         """Pay for questions by request, all of them in one transaction or none.
+
+        Args:
+            about: who answers for the release and why, in the curator's words, which are public;
+                kept with the first of them.
 
         Raises:
             BudgetRefused: together they would exceed the budget, a request was used for another
@@ -118,7 +124,8 @@ class Ledger(Registry):
                     budget_state, list(new.values()), turn.levels, self.who, turn.time
                 )
                 self._check_joint(budget_state, list(new.values()))
-                made, kept, levels = [], list[str | None](), dict[str, PartLevel]()
+                made, kept = list[Entry](), list[str | None]()
+                levels = dict[str, PartLevel]()
                 for (key, spend), (accounts, level, quota) in zip(
                     new.items(), paid_from, strict=True
                 ):
@@ -135,6 +142,8 @@ class Ledger(Registry):
                     }
                     said = {**spend.to_dict(), **states.check_registration(budget_state, spend)}
                     said |= {} if quota is None else {"quota": quota}
+                    if about and not made:
+                        said["about"] = encoding.plain_copy(about, "about")
                     body = self._signed(said, turn.time)
                     entry, row = ledger_entries.next_entry(row, "debit", key, body, **changes)
                     made.append(entry)

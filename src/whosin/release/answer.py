@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from itertools import permutations, product
@@ -265,6 +265,8 @@ class Release(Displayed):
         when: it was paid for.
         people: the datasets that may be about the same people, where there are several and whoever
             asks may know of them.
+        about: who answers for it, and why, as the ledger keeps it: what [about] said when it was
+            paid for.
     """
 
     request: str
@@ -272,6 +274,7 @@ class Release(Displayed):
     budget_state: BudgetState
     when: str = ""
     people: PeopleBudget | None = None
+    about: Mapping[str, Any] = field(default_factory=dict, hash=False)
 
     def __iter__(self) -> Any:
         return iter(self.answers)
@@ -386,6 +389,7 @@ def read_releases(
     state, history, stored = ledger.record(dataset)
     found: dict[str, list[Answer]] = {}
     paid: dict[str, str] = {}
+    about: dict[str, Mapping[str, Any]] = {}
     streams: dict[str, list[tuple[Mapping[str, Any], Any]]] = {}
     for entry in history:
         if entry.kind != "debit" or entry.request not in stored:
@@ -400,12 +404,14 @@ def read_releases(
                 streams.setdefault(request, []).append((entry.body, data))
             else:
                 own += read_answers([(entry.body, data)], "", state.plan.relation)
+            about.setdefault(request, {})
+            about[request] = about[request] or entry.body.get("about", {})
             paid[request] = max(paid.get(request, ""), str(entry.body.get("when", "")))
     for request, steps in streams.items():
         found[request] += read_answers(steps, "", state.plan.relation)
     people = ledger.people_budget(dataset) if visible is None else None
     return [
-        Release(request, tuple(answers), state, paid[request], people)
+        Release(request, tuple(answers), state, paid[request], people, about[request])
         for request, answers in found.items()
     ]
 

@@ -461,13 +461,10 @@ def _look_at_bounds(
             break
     result = []
     for bound, most in stated.items():
-        above, *others = (
-            (least, int(row[f"{bound}_{least}"] or 0))
-            for least in (most, *_larger_bounds(bound, most, cells))
-        )
-        if above[1]:
-            found = int(row["units"]), above[1], tuple(others)
-            result.append(BoundLook(query.title, bound, most, *found))
+        if cut := int(row[f"{bound}_{most}"] or 0):
+            steps = _larger_bounds(bound, most, cells)
+            larger = tuple((least, int(row[f"{bound}_{least}"])) for least in steps)
+            result.append(BoundLook(query.title, bound, most, int(row["units"]), cut, larger))
     return result
 
 

@@ -393,6 +393,7 @@ class Scenario:
                 batch=self.batch_data(),
                 again=again,
                 preflight=preflight,
+                about=self.about.written,
                 queries=self.queries,
             )
 

@@ -38,6 +38,7 @@ from whosin.release.cost import CostEstimate, common_part, paid_estimates, price
 from whosin.release.engines.base import Progress, share_scans
 from whosin.release.queries import Query
 from whosin.release.table import Table, register_table
+from whosin.scenario_model import AboutSection
 
 MAX_REQUEST_LENGTH = 100
 Watch = Callable[[str], Progress | None]
@@ -68,20 +69,17 @@ class Session:
             refused; True records that nobody is in both, as the curator's word.
         schedule: how a new dataset's budget is divided over time (see `Schedule.plan`); a batch
             then spends the share of its period by default.
-        batch: what is asked, as plain data, where asking it again of the same rows is not new: the
-            stored answers are shown, or drawn under the debits that stand.
+        batch: what is asked, as plain data, where asking it again of the same rows is not new.
         again: ask the batch anew whatever was asked before, and pay again.
-        preflight: look at the rows for the curator before a batch is paid for: what is most often
-            a slip, such as a declared value that no row has, refuses it, and the rest, such as
-            bounds that leave much out, is a warning and among the notes. False skips the look;
-            without `curator` there is none.
+        preflight: look at the rows for the curator before a batch is paid for: what looks like a
+            slip refuses it, the rest is a warning and a note. Without `curator` there is none.
+        about: who answers for it, and why, by the keys of [about]; the ledger keeps these words.
 
     Attributes:
         notes: what people should be told about the session, in sentences.
 
     Raises:
-        BudgetRefused: the plan does not fit what is left of the dataset's budget, or the table is
-            not the one that the budget is for.
+        BudgetRefused: the plan does not fit what is left, or the budget is for another table.
     """
 
     def __init__(  # noqa: PLR0913 (public parameters, all by name)
@@ -102,6 +100,7 @@ class Session:
         batch: Mapping[str, Any] | None = None,
         again: bool = False,
         preflight: bool = True,
+        about: Mapping[str, Any] | None = None,
         queries: Sequence[Query] = (),
     ) -> None:
         if not isinstance(table, Table):
@@ -118,6 +117,7 @@ class Session:
         self._begun: list[Spend] = []
         self._batch = batch if request is None else None
         self._again, self._looks = again, preflight and curator
+        self._about = AboutSection.read(about or {}, "about").written
         self.schedule = schedule
         try:
             self._open(queries, amend, copies, new_people)
@@ -137,8 +137,7 @@ class Session:
         """Answer a batch: parse, estimate, debit, scan, publish.
 
         Raises:
-            BudgetRefused: the batch does not fit, or the look at the rows stops it; nothing was
-                spent.
+            BudgetRefused: the batch does not fit, or the look stops it; nothing was spent.
             ScanFailed: the engine failed; the debits of this request stand, and once the curator
                 has resumed the dataset they can be used again.
             SourceChanged: the same holds for this, and nothing has to be resumed.
@@ -194,7 +193,7 @@ class Session:
         self._fix_universe(spends.values())
         before, self._begun = self._begun, [estimate.spend for estimate in paid]
         try:
-            return self.ledger.debits(self.dataset, spends)
+            return self.ledger.debits(self.dataset, spends, self._about)
         except BudgetRefused:
             self._begun = before
             raise
@@ -264,7 +263,8 @@ class Session:
         try:
             when = max((str(debit.body.get("when", "")) for debit in debits), default="")
             people = self.ledger.people_budget(self.dataset) if self.curator else None
-            return Release(self.request, answers, self.budget_state, when, people)
+            about = next(filter(None, (each.body.get("about") for each in debits)), None)
+            return Release(self.request, answers, self.budget_state, when, people, about or {})
         except BaseException as error:
             raise add_note(error, describe_unanswered(self.request)) from None
 

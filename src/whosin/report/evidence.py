@@ -40,6 +40,7 @@ from whosin.report.summary import (
     assess_risks,
     bound_presence,
     bound_replacement,
+    complete_about,
     describe_signatures,
     explain_inference,
     join_said,
@@ -177,6 +178,7 @@ def evidence_data(
         version: of whosin.
         releases: of the dataset, whose digests are signed.
     """
+    scenario = replace(scenario, about=complete_about(scenario.about, releases))
     require_about(scenario.about)
     plan = scenario.plan
     noises = list(dict.fromkeys(each.noise for each in estimates))

@@ -222,11 +222,17 @@ def explain_inference(plan: Plan) -> str:
 # The two pages of a release.
 
 
+def complete_about(about: AboutSection, releases: Sequence[Release]) -> AboutSection:
+    """[about], and what it leaves out as the ledger keeps it with these releases, oldest first."""
+    said = {key: words for each in releases for key, words in each.about.items()}
+    return AboutSection.read(said | about.written, "about")
+
+
 def describe_summary(
     plan: Plan, release: Release, scenario: Scenario | None = None
 ) -> tuple[TextSection, ...]:
     """Page 1 for everyone, page 2 for the officer."""
-    about = ABOUT_UNSAID if scenario is None else scenario.about
+    about = complete_about(ABOUT_UNSAID if scenario is None else scenario.about, [release])
     people = None if scenario is None else scenario.table.people
     looked_up = () if scenario is None else scenario.looked_up
     return (

@@ -32,16 +32,19 @@ def evidence(
     """
     from whosin.release.scenario import load_scenario
     from whosin.report import evidence as packs
+    from whosin.report.summary import complete_about
     from whosin.report.terminal import print_document
 
     if save is not None:
         _check_folder(save)
     loaded = load_scenario(scenario)
-    print_unsaid(loaded.about, packs.PACK_KEYS)
-    packs.require_about(loaded.about)
+    made = loaded.read_releases(ledger)
+    about = complete_about(loaded.about, made)
+    print_unsaid(about, packs.PACK_KEYS)
+    with loaded.locate_errors():
+        packs.require_about(about)
     estimates, state = loaded.estimate_cost(), loaded.read_budget_state(ledger)
     today = datetime.now(UTC).date().isoformat()
-    made = loaded.read_releases(ledger)
     data = packs.evidence_data(loaded, estimates, state, today, version("whosin"), made)
     if save is not None:
         _write_pack(save, data)

@@ -182,7 +182,7 @@ def answers(
         table_views.save_answers(found[0], save)
     if report is not None:
         html.save_report(dataset, found[0].budget_state.plan, found[0], report, None, reader)
-        if reader is not None:
+        if reader is not None and not found[0].about:
             print_warning(
                 "the ledger does not know who answers for the release: whosin release SCENARIO "
                 f"--request {found[0].request} writes these pages with its [about]"

@@ -297,8 +297,8 @@ def report_release(
 @tasks.text_route(ZIP_MEDIA_TYPE, tasks.run_quick)
 def pack_evidence(settings: Settings, visitor: Visitor, body: ScenarioBody) -> bytes:
     """The evidence about a scenario, as `whosin evidence` collects it: a ZIP file with a page, data
-    with a schema, and an entry for a registry. No row is read; `about` has to say who answers."""
-    evidence.require_about(body.about)
+    with a schema, and an entry for a registry. No row is read; `about`, or what the ledger keeps
+    of it, has to say who answers."""
     with scenarios.opened(settings, body, visitor) as (scenario, table):
         estimates = scenarios.estimates_for(scenario, table)
         dataset, made = scenarios.body_dataset(body), list[Release]()

@@ -383,6 +383,7 @@ def release_scenario(
                 new_people=body.new_people if visitor.curator else None,
                 batch=scenario.batch_data(),
                 preflight=False,
+                about=scenario.about.written,
                 queries=scenario.queries,
             )
             return scenario, scenario.release(session)
