@@ -106,9 +106,16 @@ def shorten(value: object) -> str:
     return text if len(text) <= MAX_VALUE_LENGTH else f"{text[:MAX_VALUE_LENGTH]}…"
 
 
+MAX_SPELLED_NUMBER = 1e18
+
+
 def spell(number: Any, digits: int = 6) -> str:
-    """A number in a message: a whole one with commas, any other with a few digits."""
-    return f"{number:,}" if isinstance(number, Integral) else f"{float(number):.{digits}g}"
+    """A number in a message: a whole one with commas, any other with a few digits, and commas
+    instead of a power of ten."""
+    if isinstance(number, Integral):
+        return f"{number:,}"
+    text = f"{float(number):.{digits}g}"
+    return f"{float(text):,.0f}" if "e+" in text and abs(number) < MAX_SPELLED_NUMBER else text
 
 
 def spell_excess(total: Any) -> str:

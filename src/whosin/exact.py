@@ -344,15 +344,15 @@ def format_decimals(value: Number, digits: int, rounded: Rounding = "nearest") -
 
 def format_figures(value: Number, digits: int = 6, rounded: Rounding = "nearest") -> str:
     """A finite number with this many significant digits, rounded in a named direction."""
-    text = f"{float(value):.{digits}g}"
-    if rounded == "nearest" or not value or text.endswith("inf"):
-        return text
-    after = digits - 1 - int(f"{float(value):e}".partition("e")[2])
+    number = float(value)
+    if rounded == "nearest" or not value or math.isinf(number):
+        return spell(number, digits)
+    after = digits - 1 - int(f"{number:e}".partition("e")[2])
     if after >= 0:
-        return f"{float(format_decimals(value, after, rounded)):.{digits}g}"
+        return spell(float(format_decimals(value, after, rounded)), digits)
     tens = 10**-after
     scaled = value / tens if isinstance(value, float) else Fraction(value) / tens
-    return f"{float(format_decimals(scaled, 0, rounded)) * tens:.{digits}g}"
+    return spell(float(format_decimals(scaled, 0, rounded)) * tens, digits)
 
 
 def typed_decimal(value: Number) -> Decimal | None:

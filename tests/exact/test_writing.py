@@ -68,17 +68,20 @@ def test_figures_keep_their_number_of_digits():
             size = math.floor(math.log10(float(value)))
             unit = Fraction(10) ** (size + 1 - digits)
             up, down = (
-                Fraction(exact.format_figures(value, digits, way)) for way in ("up", "down")
+                Fraction(exact.format_figures(value, digits, way).replace(",", ""))
+                for way in ("up", "down")
             )
             assert value <= up < value + 2 * unit and value - 2 * unit < down <= value
-            assert Fraction(exact.format_figures(value, digits)) == Fraction(
-                f"{float(value):.{digits}g}"
-            )
+            nearest = exact.format_figures(value, digits).replace(",", "")
+            assert Fraction(nearest) == Fraction(f"{float(value):.{digits}g}")
             assert (up - down) / unit in (0, 1)
-    assert exact.format_figures(123_456_789, 3, "up") == "1.24e+08"
-    assert exact.format_figures(123_456_789.0, 3, "down") == "1.23e+08"
+    assert exact.format_figures(123_456_789, 3, "up") == "124,000,000"
+    assert exact.format_figures(123_456_789.0, 3, "down") == "123,000,000"
     assert exact.format_figures(0.0, 6, "up") == exact.format_figures(0, 6, "down") == "0"
     assert exact.format_figures(1 / 3, rounded="up") == "0.333334"
+    assert exact.format_figures(2276.4, 3, "up") == "2,280"
+    assert exact.format_figures(-2e17, 3) == "-200,000,000,000,000,000"
+    assert exact.format_figures(2e18, 3, "down") == "2e+18"
 
 
 def test_what_was_typed_is_written_with_its_digits():

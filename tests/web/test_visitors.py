@@ -113,6 +113,69 @@ def test_ids_of_requests_are_each_users_own(shared):
     assert ask("Bob", "POST", "/api/release/report", json=shown).status_code == 404
 
 
+@pytest.mark.parametrize("path", ["/api/ledger/answers", "/api/ledger/report"])
+def test_a_user_opens_their_own_answers_and_nobody_elses(shared, path):
+    """Under the id as it was sent and as the ledger keeps it. What is somebody else's looks like
+    what is nobody's."""
+    _, ask = shared
+    made = {}
+    for who, days in (("Ann", "1/8"), ("Bob", "1/16")):  # both under the id that Cyd used, too
+        body = {"scenario": SOME | {"budget": {"share": days}}, "request": ID}
+        answer = ask(who, "POST", "/api/release", json=body)
+        assert answer.status_code == 200, answer.text
+        made[who] = answer.json()["answers"]
+
+    def opened(who, request):
+        given = {"dataset": "hospital", "request": request}
+        return ask(who, "GET", path, params=given)
+
+    paid = ask("Cyd", "GET", "/api/ledger/requests", params={"dataset": "hospital"}).json()
+    kept = {each["who"]: each["request"] for each in paid["requests"]}
+    assert len(set(kept.values())) == 3
+    spent = ask("Cyd", "GET", "/api/ledger").json()["datasets"][0]["budget_state"]["debits"]
+    for who, other in (("Ann", "Bob"), ("Bob", "Ann")):
+        for request in (ID, kept[who]):
+            answer = opened(who, request)
+            assert answer.status_code == 200, answer.text
+            assert not path.endswith("answers") or answer.json()["answers"] == made[who]
+            if path.endswith("answers"):
+                assert answer.json()["answers"] == opened("Cyd", kept[who]).json()["answers"]
+        refused = problem(opened(who, kept[other]), 404, "request")
+        assert refused == problem(opened(who, "used-by-nobody"), 404, "request")
+    assert opened("Cyd", ID).status_code == 200
+    after = ask("Cyd", "GET", "/api/ledger").json()["datasets"][0]["budget_state"]["debits"]
+    assert after == spent
+
+
+def test_an_estimate_says_whether_the_dataset_would_go_on_with_it(shared):
+    """`amends`: a curator's other domains need `continues`; want of budget and a user's other
+    domains are plain refusals, and what is registered needs nothing."""
+    _, ask = shared
+    other = SOME | {"domains": {"days": {"lower": 0, "upper": 20}}}
+
+    def priced(who, body):
+        answer = ask(who, "POST", "/api/estimate", json=body)
+        assert answer.status_code == 200, answer.text
+        return answer.json()
+
+    same = priced("Cyd", SOME)
+    assert same["refusal"] is None and not same["amends"]
+    changed = priced("Cyd", other)
+    assert changed["amends"] and changed["refusal"] and not changed["lacks_budget"]
+    accepted = priced("Cyd", other | {"continues": "hospital"})
+    assert accepted["refusal"] is None and not accepted["amends"]
+    theirs = priced("Ann", other)
+    assert theirs["refusal"] and not theirs["amends"]
+    dear = priced("Cyd", SOME | {"budget": {"share": "1"}})
+    assert dear["lacks_budget"] and not dear["amends"]
+    people = priced("Cyd", SOME | {"table": SOME["table"] | {"privacy_unit": "ward"}})
+    assert people["refusal"] and not people["amends"]
+    body = {"scenario": other, "request": "without-a-word"}
+    problem(ask("Cyd", "POST", "/api/release", json=body), 409)
+    body["scenario"] |= {"continues": "hospital"}
+    assert ask("Cyd", "POST", "/api/release", json=body).status_code == 200
+
+
 def test_users_ask_what_was_decided_and_see_their_own_entries(shared):
     settings, ask = shared
     assert read_curators(settings.users) == {"Cyd"}

@@ -254,7 +254,7 @@ def format_epsilon(epsilon: float | Fraction, rounded: Rounding = "down") -> str
     if epsilon == math.inf:
         return "∞"
     text = format_figures(epsilon, EPSILON_DIGITS)
-    if abs(float(text) - epsilon) <= DUST_SHARE * epsilon:
+    if abs(float(text.replace(",", "")) - epsilon) <= DUST_SHARE * epsilon:
         return text
     return format_figures(epsilon, EPSILON_DIGITS, rounded)
 
@@ -280,7 +280,11 @@ def rounding_side(exact: bool) -> Rounding:
 def is_rounded(value: float | Fraction) -> bool:
     """Whether `format_short` shows fewer digits than the value has."""
     text = format_short(value)
-    return not ("/" in text or text == "∞" or (text[-1].isdigit() and Fraction(text) == value))
+    return not (
+        "/" in text
+        or text == "∞"
+        or (text[-1].isdigit() and Fraction(text.replace(",", "")) == value)
+    )
 
 
 def format_point(value: float, spec: str = "") -> str:

@@ -23,7 +23,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from whosin.errors import InvalidInput, read_whole
+from whosin.errors import InvalidInput, read_whole, spell
 from whosin.exact import exp_up, format_figures
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost
 from whosin.noise import LaplaceNoise
@@ -227,7 +227,7 @@ class Top(Query):
             self,
             share,
             self.make_spend(table, costs),
-            f"selection among {choices} cells",
+            f"selection among {spell(choices)} cells",
             within=within,
             within_words="with 95% probability no value that is left out has more than "
             f"{format_figures(within, 3, 'up')} people more than one that is named",

@@ -223,9 +223,9 @@ class RankQuery(NumberQuery):
         noise = self.plan_noise(table, share)
         within = noise.margin(points.count) / self.below.denominator
         rows = format_figures(within, 3, "up")
-        words = f"selection among {points.count} points"
+        words = f"selection among {spell(points.count)} points"
         if cells.columns:
-            words += f", in each of {cells.count} cells"
+            words += f", in each of {spell(cells.count)} cells"
         words += f", 95% within {rows} rows of the rank"
         costs = {relation: self._cost(table, relation, noise) for relation in NEIGHBOUR_RELATIONS}
         return CostEstimate(

@@ -3,7 +3,7 @@
 import { aboutKeys, markMissing, missingAbout } from "./about.js";
 import { download } from "./api.js";
 import { answerChart } from "./charts.js";
-import { $, ask, clearErrors, h, plain, roundedWords, sections, showError } from "./dom.js";
+import { $, ask, clearErrors, h, roundedWords, sections, showError } from "./dom.js";
 import { linkNumbers, term } from "./glossary.js";
 import { go } from "./steps.js";
 import { tables } from "./tables.js";
@@ -112,7 +112,7 @@ function card(answer, index, body) {
       body && file ? button("Parquet", `Download ${file}`, `/api/release/file?answer=${index}`, file) : null,
       file || !body ? null : button(several ? "All as CSV" : "CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${index}`, `${plainName(answer.title)}.csv`),
     ),
-    h("p", { class: "note" }, term("cost", answer.paid), ...(answer.noise ? [". ", term("scale", `${capital(plain(answer.noise))}.`)] : [])),
+    h("p", { class: "note" }, term("cost", answer.paid), ...(answer.noise ? [". ", term("scale", `${capital(answer.noise)}.`)] : [])),
     alone && !several ? single(answer) : null,
     several ? tables(answer, body ? index : `stored-${(opened += 1)}`, body ? csv : () => null) : null,
     chart ? h("div", { class: "chart" }, chart) : null,

@@ -90,9 +90,6 @@ export function ask(title, lines, yes, other = "") {
 export const number = (value, digits = 4) =>
   value === "inf" ? "∞" : Number(value).toLocaleString("en", { maximumSignificantDigits: digits });
 
-// Words of the server without powers of ten: 12,430 for 1.243e+04.
-export const plain = (text) => text.replace(/\d(?:\.\d+)?e\+\d+/g, (power) => Number(power).toLocaleString("en"));
-
 // A value of an answer: amounts have commas, points of a column (perhaps years) from five digits on.
 export function valueWords(value, scale, options = { maximumFractionDigits: 4 }) {
   if (value === "inf") return "∞";

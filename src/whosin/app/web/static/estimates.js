@@ -1,10 +1,10 @@
 // What a question would cost and how good its answer would be, before anything is spent.
 
-import { atMost, h, number, plain } from "./dom.js";
+import { atMost, h, number } from "./dom.js";
 import { term } from "./glossary.js";
 
 // Words as one more sentence of a line.
-export const sentence = (words) => (words ? ` ${words[0].toUpperCase()}${plain(words).slice(1).replace(/\.$/, "")}.` : "");
+export const sentence = (words) => (words ? ` ${words[0].toUpperCase()}${words.slice(1).replace(/\.$/, "")}.` : "");
 
 const named = ({ columns }) => columns.join(", ") || "total";
 

@@ -335,9 +335,31 @@ function caution({ about, columns: several, words }) {
     : `Only one row of a person counts, chosen at random. Say under People how many rows of a person count${same}.`;
 }
 
+// Cautions that several questions have in common, each said once of all of them.
+function sharedCautions(batch, asking) {
+  const said = new Map();
+  for (const [place, index] of asking.entries()) {
+    for (const each of batch?.estimates[place].cautions ?? []) {
+      const key = each.about === "noise" ? each.words : each.about;
+      if (key !== "delta") said.set(key, [...(said.get(key) ?? []), { each, index }]);
+    }
+  }
+  return [...said.values()].filter((group) => group.length > 1);
+}
+
+function sharedCaution(group) {
+  // A tick helps all of them only where each of them has a column to tick.
+  const all = group.every(({ each }) => each.columns.length);
+  const columns = all ? [...new Set(group.flatMap(({ each }) => each.columns))] : [];
+  return h("p", { class: "caution" }, h("strong", {}, `${group.map(({ index }) => nameOf(asked[index])).join(" · ")}: `), caution({ ...group[0].each, columns }));
+}
+
 // `apply`: what each change that is suggested does to the form.
 export function showEstimate(batch, apply = {}) {
   const asking = askable();
+  const shared = sharedCautions(batch, asking);
+  const own = (caution) => caution.about !== "delta" && !shared.flat().some(({ each }) => each === caution);
+  $("cautions").replaceChildren(...shared.map(sharedCaution));
   for (const [index, query] of asked.entries()) {
     const estimate = batch?.estimates[asking.indexOf(index)];
     const line = $(`cost-${index}`);
@@ -351,7 +373,7 @@ export function showEstimate(batch, apply = {}) {
     $(`short-${index}`).textContent = inShort(query);
     line.classList.toggle("open", lack !== null);
     $(`cautions-${index}`).replaceChildren(
-      ...(estimate?.cautions ?? []).filter((each) => each.about !== "delta").map((each) => h("p", { class: "caution" }, caution(each))),
+      ...(estimate?.cautions ?? []).filter(own).map((each) => h("p", { class: "caution" }, caution(each))),
       ...(known && !batch.stored && batch.paid[asking.indexOf(index)] ? [h("p", { class: "caution" }, "This was asked and paid for before, and its answer is stored. Here it would be asked anew, and paid for again.")] : []),
     );
     line.closest(".price").querySelector("h3").textContent = nameOf(query);

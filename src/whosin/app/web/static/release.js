@@ -18,6 +18,7 @@ import { capital, inPageWords } from "./words.js";
 
 const plan = latest();
 const estimate = latest();
+const WAITING = "Waiting for the server.";
 let planned = null;
 let priced = null; // the estimate of the questions as they are
 let released = null; // what this form has released: the body, and where the ledger keeps the answers
@@ -168,9 +169,13 @@ async function needs() {
     planned = await plan("/api/plan", { adversary: adversary(), target: target() });
   } catch (error) {
     if (error.name === "AbortError") return;
-    planned = null;
     panel.classList.add("stale");
-    $("needs-words").textContent = lost(error) ? "Waiting for the server." : "Something above needs another look.";
+    if (lost(error)) { // nothing is wrong with the promise
+      $("needs-words").textContent = WAITING;
+      return;
+    }
+    planned = null;
+    $("needs-words").textContent = "Something above needs another look.";
     showError(inPageWords(error), "target");
     refreshSteps();
     return;
@@ -233,7 +238,7 @@ async function cost() {
     if (error.name === "AbortError") return;
     priced = null;
     showEstimate(null);
-    showError(inPageWords(error, asking), "budget");
+    if (!lost(error)) showError(inPageWords(error, asking), "budget");
   }
   showRelease();
 }
@@ -301,6 +306,7 @@ function showRelease() {
 }
 
 function hint(refused) {
+  if (!$("offline").hidden) return WAITING;
   if (!columns().length) return "Choose a table first.";
   if (!unitChosen()) return "Say under People whose row it is.";
   if (!planned) return "The promise needs another look.";
