@@ -428,7 +428,7 @@ def test_targets_and_processes_that_explain_refuses(refused_at, line, place):
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        ("plan --posterior 0.6 --prior 0.05..0.5", ["as if 143 were", "at most 15 of 1,000"]),
+        ("plan --posterior 0.6 --prior 0.05..0.5", ["as if 600 were", "at most 15 of 1,000"]),
         ("plan --rho 0.3 -m 20", ["was 5.0% sure, 50 are in", "as if 300 were"]),
         # Three who come and go together: the best test sees e^(3ε), which is γ.
         ("plan --gamma 2 --linked 3", ["as if 182 were", "at most 20 of 1,000"]),

@@ -29,7 +29,7 @@ def test_every_report_states_a_policy(tmp_path, run):
     """The scripts of a page are those that its policy names, and no more."""
     folder = tmp_path / "data"
     scenario = write_hospital(folder, 50)
-    assert run("release", scenario, "--report", folder / "report.html")[0] == 0
+    assert run("release", scenario, "--yes", "--report", folder / "report.html")[0] == 0
     (folder / "page.html").write_text(render_page(make_document(EVIL, EVIL)), encoding="utf-8")
     save_chart(chart(), folder / "chart.html")
     files = sorted(folder.glob("*.html"))

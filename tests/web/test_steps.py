@@ -453,6 +453,7 @@ def test_a_correction_goes_on_with_the_same_budget(
         estimate = client.post("/api/estimate", json=more).json()
         assert estimate["paid"] == [second.json()["request"], None]
         assert estimate["lacks_budget"] and estimate["refusal"]
+        assert estimate["remaining_percent"] == 50.0, "and not 49.9"
         few = corrected | {"table": corrected["table"] | {"people": 12}}
         body = {"scenario": few | {"queries": [{"kind": "mean", "column": "age"}]}}
         problem(client.post("/api/release", json=body), 409)

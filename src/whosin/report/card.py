@@ -192,7 +192,7 @@ def _thousand_people(plan: Plan) -> TextSection:
 
     rates, values = promised_rates(plan.target), plan.family.about_records
     low, high = plan.beliefs
-    prior = min(max(EXAMPLE_PRIOR, low), high)
+    prior = high if high < 1 else max(EXAMPLE_PRIOR, low)  # the one of the promise's sentence
     accused = rates[0] if rates else prior if values else EXAMPLE_FPR
     reached = float(tradeoff(plan).tpr(accused))
     test = (

@@ -30,6 +30,7 @@ from whosin.app.web.bodies import (
 )
 from whosin.app.web.catalogue_routes import FileName
 from whosin.app.web.tasks import quick_route, scan_route
+from whosin.calibration import Plan
 from whosin.errors import (
     Crashed,
     InvalidInput,
@@ -40,7 +41,8 @@ from whosin.errors import (
     invalid_value,
     require_extras,
 )
-from whosin.ledger import Ledger, encoding
+from whosin.ledger import BudgetState, Ledger, encoding
+from whosin.ledger.budget import Budget
 from whosin.ledger.registry import PeopleBudget, suspend_dataset
 from whosin.release import Answer, Release
 from whosin.release.accuracy import suggest_changes
@@ -83,7 +85,8 @@ ReportReader = Annotated[str | None, Query(max_length=20)]
 class EstimateView(BaseModel):
     """What a scenario costs and how good its answers will be; nothing is spent.
 
-    `remaining` is what the ledger has left for the dataset, if it knows it; `refusal` is why it
+    `remaining` is what the ledger has left for the dataset, if it knows it, and
+    `remaining_percent` that in per cent of the plan's ε; `refusal` is why it
     would say no, and `lacks_budget` whether that is for want of budget. `paid` has for each query
     the request that answered it before. `stored` is the request under which all of this was paid
     before: without an id of its own a release shows its answers, and spends nothing. `lookalikes`
@@ -103,6 +106,7 @@ class EstimateView(BaseModel):
     epsilon: float
     relation: str
     remaining: float | None
+    remaining_percent: float
     refusal: str | None
     lacks_budget: bool
     paid: list[str | None]
@@ -167,6 +171,7 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
             epsilon=scenario.plan.epsilon,
             relation=relation,
             remaining=None if budget_state is None else budget_state.spendable,
+            remaining_percent=percent_left(budget_state, scenario.plan),
             refusal=refused and refused[0],
             lacks_budget=refused is not None and refused[1],
             paid=scenarios.list_paid(settings, about, estimates, visitor),
@@ -176,6 +181,13 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
             and scenarios.find_refusal(settings, amended, about, estimates, visitor) is None,
             together=[] if people is None else _together_lines(people),
         )
+
+
+def percent_left(state: BudgetState | None, plan: Plan) -> float:
+    """What is left of a plan in per cent of its ε, from whole units, rounded down to a tenth."""
+    total = Budget.of(plan).epsilon
+    left = total if state is None else state.spendable_units
+    return left * 1000 // total / 10 if 0 < total < encoding.INFINITE_UNITS else 0.0
 
 
 def _together_lines(people: PeopleBudget) -> list[str]:

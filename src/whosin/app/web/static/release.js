@@ -325,7 +325,7 @@ function refusalWords() {
 }
 
 function waysOut() {
-  const fits = Math.floor((1000 * priced.remaining) / priced.epsilon) / 10; // per cent of the plan
+  const fits = priced.remaining_percent; // of the plan
   const button = (words, onclick) => h("button", { type: "button", onclick }, words);
   const paid = paidBefore();
   const ways = [
