@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import itertools
+import json
 import math
 import os
 import random
@@ -370,6 +371,64 @@ def test_a_step_that_failed_is_drawn_later_from_the_next_file(ledger, monkeypatc
     assert third[0].rows[:2] == first[0].rows
     assert len(third[0].rows) == 5
     wi.ledger.verify(ledger, "people")
+
+
+def test_other_declarations_are_another_stream(ledger, monkeypatch) -> None:
+    """What a person moves all measurements by is paid for, also where an amendment moves that
+    person's rows into another period, when earlier steps have counted them already."""
+    from whosin.noise import GaussianNoise
+
+    monkeypatch.setattr(GaussianNoise, "draw", lambda _, size: np.zeros(size, np.int64))
+
+    def measure(rows, name: str) -> tuple[list[tuple[int, Fraction]], Fraction]:
+        steps = []
+        for upto in range(1, PERIODS + 1):
+            outside = 1 if upto < PERIODS else PERIODS
+            month = Values(list(range(1, PERIODS + 1)), outside=outside)
+            data = oracle.table(table_of(rows).data.to_pyarrow(), DOMAINS | {"month": month})
+            query = Running(column="month", upto=str(upto))
+            options = {"dataset": name, "share": "1/4", "amend": True, "preflight": False}
+            with Session(data, PLANS["add-remove"], ledger, queries=(query,), **options) as asked:
+                asked.release(query, noise="gaussian")
+        variance, paid = {}, Fraction(0)
+        _, entries, answers = ledger.record(name)
+        for entry in entries:
+            if entry.kind == "debit":
+                home, what = entry.request.partition("/")[0], entry.body["what"]
+                variance.setdefault(home, Fraction(what.get("variance", 0)))
+                paid += Fraction(entry.body["costs"]["add-remove"]["rho"], encoding.EPSILON_UNITS)
+                (row,) = json.loads(answers[entry.request])["rows"]
+                steps.append((row[-1], variance[home]))
+        return steps, paid
+
+    one, paid = measure(ROWS, "with")
+    two, _ = measure([*ROWS, ("a", 0, "A")], "without")
+    assert len(one) == len(two) >= PERIODS
+    pairs = zip(one, two, strict=True)
+    moved = sum(Fraction(a - b) ** 2 / (2 * width) for (a, width), (b, _) in pairs)
+    assert 0 < moved <= paid
+
+
+def test_a_period_that_is_not_over_is_never_drawn() -> None:
+    months = [f"{year}-{month:02d}" for year in (2020, 2999) for month in range(1, 13)]
+    data = oracle.table(
+        pa.table({"who": ["a"], "month": ["2020-01"]}), {"month": Values(months, outside="drop")}
+    )
+    assert Running(column="month", upto="2020-12").last_step(data) == 12
+    with pytest.raises(InvalidInput, match="not over") as caught:
+        Running(column="month", upto="2999-01").last_step(data)
+    assert caught.value.field == "upto"
+
+
+def test_a_request_that_is_called_like_a_step_is_none(ledger) -> None:
+    query, data = Running(column="month", upto="1"), table_of(ROWS)
+    named = {"request": query.stream_request(data), "share": "1/4", "preflight": False}
+    with Session(data, PLANS["add-remove"], ledger, **named) as session:
+        session.release([Count(), Count(where="month = 1")])
+    debits = ledger.budget_state("people").debits
+    with pytest.raises(BudgetRefused), Session(data, PLANS["add-remove"], ledger) as session:
+        session.release(query, share="1/4", noise="gaussian")
+    assert ledger.budget_state("people").debits == debits
 
 
 def test_others_in_a_batch_are_paid_as_before(ledger) -> None:

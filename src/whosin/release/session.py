@@ -8,6 +8,7 @@ after the debit names the request that continues without paying again.
 
 from __future__ import annotations
 
+import secrets
 import unicodedata
 import uuid
 import warnings
@@ -24,7 +25,7 @@ from whosin.ledger import BudgetState, Debit, Ledger, encoding
 from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule, Spend
 from whosin.ledger.budget_state import check_session
 from whosin.ledger.encoding import read_name
-from whosin.ledger.registration import Registration
+from whosin.ledger.registration import RegisteredTable, Registration
 from whosin.ledger.registry import (
     STEP_KEY,
     add_note,
@@ -41,6 +42,8 @@ from whosin.release.table import Table, register_table
 from whosin.scenario_model import AboutSection
 
 MAX_REQUEST_LENGTH = 100
+SALT_LENGTH = MARK_LENGTH = 12
+"""Of what is behind a request about a table that lives."""
 Watch = Callable[[str], Progress | None]
 """Told a query's title when its scan begins; returns whom to tell how far it is."""
 
@@ -452,7 +455,8 @@ class Session:
         asked = self.registration
         if asked.lives and self.curator:
             asked = register_table(self.table, queries, rows=True)
-        name = name_request(self.ledger, self.dataset, self.plan, self._batch, asked)
+        about = self.ledger, self.dataset, self.plan, self._batch, asked
+        name = name_request(*about, again=self._again)
         if self._again and self.ledger.requests(self.dataset, f"{name}/"):
             return
         if not (self._again or goes_on):
@@ -590,7 +594,7 @@ def continue_streams(
         if isinstance(query, Running):
             asked = query.restrict_table(table)
             first = ledger.find_debit(dataset, f"{query.stream_request(asked)}/1")
-            if first is not None:
+            if first is not None and STEP_KEY in first.body["what"]:
                 found[number] = query.continue_stream(asked, plan, first.body)
     return found
 
@@ -608,22 +612,45 @@ def name_request(
     plan: Plan,
     batch: Mapping[str, Any],
     registration: Registration | None = None,
+    *,
+    again: bool = False,
 ) -> str:
     """The name of a batch under a plan of the table that a dataset is registered with.
 
     Args:
         registration: the table as it is today, with the fingerprints of its rows: those of one that
             lives are part of the name, so that it tells whether the same batch was asked of others.
+        again: a new name for a table that lives, whatever was asked of it.
     """
     registered = ledger.budget_state(dataset).registered
     name = _request_digest(plan, batch, None if registered is None else registered.entry())
     if registered is None or registration is None or not registration.lives:
         return name
-    if mark := registered.mark_rows(registration, name):
-        return f"{name}-{mark}"
+    if not again and (earlier := _find_marked(ledger, dataset, name, registered, registration)):
+        return earlier
+    salted = f"{name}-{secrets.token_hex(SALT_LENGTH // 2)}"
+    if mark := registered.mark_rows(registration, salted):
+        return salted + mark
     # Rows that nobody looked at are never known to be the same; what is unfinished goes on.
-    begun = sorted(ledger.unanswered(dataset, name))
-    return begun[0].rpartition("/")[0] if begun else f"{name}-{uuid.uuid4().hex[:12]}"
+    begun = [] if again else sorted(ledger.unanswered(dataset, name))
+    return begun[0].rpartition("/")[0] if begun else salted + secrets.token_hex(MARK_LENGTH // 2)
+
+
+def _find_marked(
+    ledger: Ledger,
+    dataset: str,
+    name: str,
+    registered: RegisteredTable,
+    registration: Registration,
+) -> str | None:
+    """The request of this name about these very rows. Each has a salt of its own beside its mark,
+    so that nobody without the dataset's key can tell whether rows changed between two of them."""
+    asked = {each.rpartition("/")[0] for each in ledger.requests(dataset, f"{name}-")}
+    for request in sorted(asked):
+        salted = request[: len(name) + 1 + SALT_LENGTH]
+        if request == f"{salted}{registered.mark_rows(registration, salted)}":
+            return request
+    return None
 
 
 def require_same_rows(
@@ -683,18 +710,21 @@ def find_answered(
             continue
         if {**before, "apart_from": None} != {**asked, "apart_from": None}:
             continue
-        request = _request_digest(plan, batch, before)
+        name = _request_digest(plan, batch, before)
+        request: str | None = name
         if registration.lives:
-            request += f"-{registered.mark_rows(registration, request)}"
-        paid = ledger.requests(dataset, f"{request}/")
-        if paid and not ledger.unanswered(dataset, f"{request}/"):
+            request = _find_marked(ledger, dataset, name, registered, registration)
+        if (
+            request
+            and ledger.requests(dataset, f"{request}/")
+            and not ledger.unanswered(dataset, f"{request}/")
+        ):
             return request
     return None
 
 
 def _request_digest(plan: Plan, batch: Mapping[str, Any], table: Mapping[str, Any] | None) -> str:
     """The name of a batch under a plan of a table. It is made of what the history shows anyway, so
-    that it says nothing more of the rows; the mark beside it is made under the dataset's key, and
-    says that some row changed where the same batch is paid for again."""
+    that it says nothing more of the rows, and neither does the mark beside it."""
     asked = {"batch": dict(batch), "plan": plan.to_dict(), "table": table}
     return encoding.digest_text(encoding.canonical_json(asked))[:32]

@@ -625,14 +625,22 @@ def register_table(
         privacy_unit=_privacy_unit(table),
         max_rows_per_group=rows_most,
         max_groups=groups_most,
-        domains={name: _plain_domain(domain) for name, domain in table.domains.items()},
         schema=_schema_kinds(table.own),
         source=source,
-        tables={each.name: _describe_further_table(table, each) for each in table.tables},
-        features={each.name: each.to_dict() for each in table.features},
         universe=universes.pop() if universes else None,
-        part={} if table.part is None else table.part.to_dict(),
+        **describe_declarations(table),
     )
+
+
+def describe_declarations(table: Table, names: Iterable[str] | None = None) -> dict[str, Any]:
+    """What is declared of a table's columns, as plain data; of these alone where they are named."""
+    chosen = table.domains.keys() if names is None else table.domains.keys() & set(names)
+    return {
+        "domains": {name: _plain_domain(table.domains[name]) for name in chosen},
+        "tables": {each.name: _describe_further_table(table, each) for each in table.tables},
+        "features": {each.name: each.to_dict() for each in table.features},
+        "part": {} if table.part is None else table.part.to_dict(),
+    }
 
 
 def register_question(registration: Registration, query: Query, table: Table) -> Registration:

@@ -49,7 +49,7 @@ from whosin.release.cost import (
 from whosin.release.domains import CALENDAR_UNITS
 from whosin.release.engines.base import Progress
 from whosin.release.queries.base import GroupedQuery
-from whosin.release.table import Table
+from whosin.release.table import Table, describe_declarations
 
 MAX_RETURNS = 60
 """Periods in which a person may count where they have to be apart: each is a stage of the scan."""
@@ -137,9 +137,18 @@ class Running(GroupedQuery):
         if self.upto is not None:
             if str(self.upto) not in names:
                 raise UnknownName("upto", str(self.upto), names)
-            return names.index(str(self.upto)) + 1
+            step = names.index(str(self.upto)) + 1
         today = datetime.now(UTC).date()
         past = {_count_past(today, name, names) for name in CALENDAR_UNITS} - {None}
+        if self.upto is not None:
+            if len(past) == 1 and step > max(each or 0 for each in past):
+                raise InvalidInput(
+                    f"{self.upto} is not over yet, and its step is drawn only once",
+                    field="upto",
+                    value=self.upto,
+                    hint="leave upto out: the last period that is over counts",
+                )
+            return step
         if len(past) != 1:
             raise InvalidInput(
                 "upto is missing: which period is the last one to count",
@@ -264,12 +273,15 @@ class Running(GroupedQuery):
         }
 
     def stream_request(self, table: Table) -> str:
-        """The name of a stream in the ledger: of what is asked of which periods and groups."""
+        """The name of a stream in the ledger: of what is asked of which periods and groups. Where
+        the table declares its columns otherwise, people may count in other periods: it is another
+        stream."""
         grid = self.cells(table)
         labels = [[str(each) for each in domain.labels] for domain in grid.domains]
         asked = {**self.describe_question(table), COUNTED_NOTION: None}
         bounds = [*vars(self.bounds(table)).values(), self.times(table), self.min_gap]
-        text = encoding.canonical_json([asked, labels, bounds])
+        declared = describe_declarations(table, self.names(table))
+        text = encoding.canonical_json([asked, labels, bounds, declared])
         return f"running-{encoding.digest_text(text)[:24]}"
 
     def continue_stream(self, table: Table, plan: Plan, paid: Mapping[str, Any]) -> CostEstimate:
