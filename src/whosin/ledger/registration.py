@@ -13,7 +13,7 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,6 +27,8 @@ PEOPLE_KIND = "people"
 datasets, never within one."""
 LIVE_TABLE = "table"
 """The kind that says which table of a server it is, whatever becomes of its rows."""
+SALT_LENGTH = 12
+"""Of the salt, and of the mark, behind a request about a table that lives."""
 MAX_SHOWN_LENGTH = 60
 MAX_EARLIER_TABLES = 1_000
 """How many tables that a dataset went on from are known again."""
@@ -164,9 +166,27 @@ class RegisteredTable:
         """A fingerprint that a debit may record: under the dataset's key, which no entry holds."""
         return _seal_fingerprints({kind: print_}, self.key)[kind]
 
-    def mark_rows(self, registration: Registration, beside: str) -> str | None:
-        """What tells the rows of a table that lives from its rows of other days, to be written
-        beside a text, and only there; None where nobody looked at all rows, or can."""
+    def mark_rows(self, registration: Registration, name: str) -> str:
+        """A new name of a request about a table that lives, with a mark of its rows of today. Each
+        has a salt of its own, so that nobody without the dataset's key can tell whether rows
+        changed between two; chance alone where nobody looked at all rows, or can."""
+        salted = f"{name}-{secrets.token_hex(SALT_LENGTH // 2)}"
+        return salted + (
+            self._seal_rows(registration, salted) or secrets.token_hex(SALT_LENGTH // 2)
+        )
+
+    def find_rows(
+        self, registration: Registration, name: str, requests: Iterable[str]
+    ) -> str | None:
+        """Which of these requests of a name was about the very rows of today."""
+        length = len(name) + 1 + SALT_LENGTH
+        for each in requests:
+            mark = self._seal_rows(registration, each[:length])
+            if mark is not None and each[length:] == mark:
+                return each
+        return None
+
+    def _seal_rows(self, registration: Registration, beside: str) -> str | None:
         prints = _seal_fingerprints(registration.source, self.key)
         tables = {kind.partition(":")[2] for kind in prints}
         known = [
@@ -175,7 +195,7 @@ class RegisteredTable:
         ]
         if None in known:
             return None
-        return self.seal("rows", encoding.canonical_json([beside, known]))[:12]
+        return self.seal("rows", encoding.canonical_json([beside, known]))[:SALT_LENGTH]
 
     def seal_table(self, registration: Registration) -> RegisteredTable:
         """Another table as this dataset would keep it."""

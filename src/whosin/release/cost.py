@@ -22,9 +22,10 @@ import numpy as np
 from whosin.calibration import Plan, calibrate
 from whosin.errors import InvalidInput, WhosinError, spell
 from whosin.exact import Array, exact_fraction, format_figures, round_up
-from whosin.ledger import encoding
+from whosin.ledger import Ledger, encoding
 from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Accounts, Cost, PartLevel, Spend
 from whosin.ledger.registration import Registration
+from whosin.ledger.registry import STEP_KEY
 from whosin.noise import GaussianNoise, LaplaceNoise, selection_epsilon, selection_rho, top_k
 from whosin.noise.distributions import Noise, square_root_up
 from whosin.noise.source import MAX_SCALE_PARAMETER
@@ -405,6 +406,23 @@ class RemainingBudget:
     epsilon: int
     rho: int
     delta: int
+
+
+def continue_streams(
+    ledger: Ledger, dataset: str, table: Table, plan: Plan, queries: Sequence[Any]
+) -> dict[int, CostEstimate]:
+    """The estimates of queries about streams that were paid for, by the queries' numbers: with the
+    noise that they have, and nothing to pay."""
+    from whosin.release.queries import Running
+
+    found = {}
+    for number, query in enumerate(queries):
+        if isinstance(query, Running):
+            asked = query.restrict_table(table)
+            first = ledger.find_debit(dataset, f"{query.stream_request(asked)}/1")
+            if first is not None and STEP_KEY in first.body["what"]:
+                found[number] = query.continue_stream(asked, plan, first.body)
+    return found
 
 
 def common_part(queries: object, table: Table) -> str | None:

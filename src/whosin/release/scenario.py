@@ -36,7 +36,7 @@ from whosin.ledger.budget import Budget, Schedule
 from whosin.release.answer import Release, read_releases
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.contribution_bounds import ContributionPolicy
-from whosin.release.cost import CostEstimate
+from whosin.release.cost import CostEstimate, continue_streams
 from whosin.release.domains import FROM_ROWS, read_domain
 from whosin.release.engines import ENGINE_KINDS, DuckDB, Engine
 from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
@@ -45,7 +45,6 @@ from whosin.release.queries.base import scenario_keys
 from whosin.release.session import (
     Session,
     Watch,
-    continue_streams,
     find_answered,
     name_request,
     require_same_rows,

@@ -8,7 +8,6 @@ after the debit names the request that continues without paying again.
 
 from __future__ import annotations
 
-import secrets
 import unicodedata
 import uuid
 import warnings
@@ -25,7 +24,7 @@ from whosin.ledger import BudgetState, Debit, Ledger, encoding
 from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule, Spend
 from whosin.ledger.budget_state import check_session
 from whosin.ledger.encoding import read_name
-from whosin.ledger.registration import RegisteredTable, Registration
+from whosin.ledger.registration import Registration
 from whosin.ledger.registry import (
     STEP_KEY,
     add_note,
@@ -35,15 +34,19 @@ from whosin.ledger.registry import (
 )
 from whosin.release.answer import Answer, Release, read_answers
 from whosin.release.budget_allocation import estimate_batch_cost, read_queries
-from whosin.release.cost import CostEstimate, common_part, paid_estimates, priced_spends
+from whosin.release.cost import (
+    CostEstimate,
+    common_part,
+    continue_streams,
+    paid_estimates,
+    priced_spends,
+)
 from whosin.release.engines.base import Progress, share_scans
 from whosin.release.queries import Query
 from whosin.release.table import Table, register_table
 from whosin.scenario_model import AboutSection
 
 MAX_REQUEST_LENGTH = 100
-SALT_LENGTH = MARK_LENGTH = 12
-"""Of what is behind a request about a table that lives."""
 Watch = Callable[[str], Progress | None]
 """Told a query's title when its scan begins; returns whom to tell how far it is."""
 
@@ -582,23 +585,6 @@ def _read_request(request: object) -> str:
     return unicodedata.normalize("NFC", request)
 
 
-def continue_streams(
-    ledger: Ledger, dataset: str, table: Table, plan: Plan, queries: Sequence[Query]
-) -> dict[int, CostEstimate]:
-    """The estimates of queries about streams that were paid for, by the queries' numbers: with the
-    noise that they have, and nothing to pay."""
-    from whosin.release.queries import Running
-
-    found = {}
-    for number, query in enumerate(queries):
-        if isinstance(query, Running):
-            asked = query.restrict_table(table)
-            first = ledger.find_debit(dataset, f"{query.stream_request(asked)}/1")
-            if first is not None and STEP_KEY in first.body["what"]:
-                found[number] = query.continue_stream(asked, plan, first.body)
-    return found
-
-
 def describe_repeat(request: str) -> str:
     return (
         f"this was asked before, as request {request}: these are its answers, from the rows of "
@@ -626,31 +612,16 @@ def name_request(
     name = _request_digest(plan, batch, None if registered is None else registered.entry())
     if registered is None or registration is None or not registration.lives:
         return name
-    if not again and (earlier := _find_marked(ledger, dataset, name, registered, registration)):
+    known = [] if again else _list_earlier(ledger, dataset, name)
+    if earlier := registered.find_rows(registration, name, known):
         return earlier
-    salted = f"{name}-{secrets.token_hex(SALT_LENGTH // 2)}"
-    if mark := registered.mark_rows(registration, salted):
-        return salted + mark
     # Rows that nobody looked at are never known to be the same; what is unfinished goes on.
     begun = [] if again else sorted(ledger.unanswered(dataset, name))
-    return begun[0].rpartition("/")[0] if begun else salted + secrets.token_hex(MARK_LENGTH // 2)
+    return begun[0].rpartition("/")[0] if begun else registered.mark_rows(registration, name)
 
 
-def _find_marked(
-    ledger: Ledger,
-    dataset: str,
-    name: str,
-    registered: RegisteredTable,
-    registration: Registration,
-) -> str | None:
-    """The request of this name about these very rows. Each has a salt of its own beside its mark,
-    so that nobody without the dataset's key can tell whether rows changed between two of them."""
-    asked = {each.rpartition("/")[0] for each in ledger.requests(dataset, f"{name}-")}
-    for request in sorted(asked):
-        salted = request[: len(name) + 1 + SALT_LENGTH]
-        if request == f"{salted}{registered.mark_rows(registration, salted)}":
-            return request
-    return None
+def _list_earlier(ledger: Ledger, dataset: str, name: str) -> list[str]:
+    return sorted({each.rpartition("/")[0] for each in ledger.requests(dataset, name)})
 
 
 def require_same_rows(
@@ -667,7 +638,7 @@ def require_same_rows(
     if not registration.lives:
         return
     name = request.partition("-")[0]
-    earlier = {each.rpartition("/")[0] for each in ledger.requests(dataset, name)}
+    earlier = _list_earlier(ledger, dataset, name)
     if request in earlier or not earlier:
         return
     when = {
@@ -711,15 +682,11 @@ def find_answered(
         if {**before, "apart_from": None} != {**asked, "apart_from": None}:
             continue
         name = _request_digest(plan, batch, before)
-        request: str | None = name
-        if registration.lives:
-            request = _find_marked(ledger, dataset, name, registered, registration)
-        if (
-            request
-            and ledger.requests(dataset, f"{request}/")
-            and not ledger.unanswered(dataset, f"{request}/")
-        ):
-            return request
+        known = _list_earlier(ledger, dataset, name) if registration.lives else []
+        found = registered.find_rows(registration, name, known) if registration.lives else name
+        paid = found and ledger.requests(dataset, f"{found}/")
+        if paid and not ledger.unanswered(dataset, f"{found}/"):
+            return found
     return None
 
 

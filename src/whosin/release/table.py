@@ -599,8 +599,7 @@ def register_table(
     """What a budget for a table is bound to.
 
     Args:
-        queries: those that will be asked: a `maximum` among them brings its universe, and a query
-            with bounds of its own brings these.
+        queries: those that will be asked, which may bring a universe and bounds of their own.
         rows: look at the rows too, to recognise them under another name (see `fingerprint_table`).
     """
     asked = tuple(queries)
@@ -628,15 +627,14 @@ def register_table(
         schema=_schema_kinds(table.own),
         source=source,
         universe=universes.pop() if universes else None,
-        **describe_declarations(table),
+        **describe_declarations(table, table.domains),
     )
 
 
-def describe_declarations(table: Table, names: Iterable[str] | None = None) -> dict[str, Any]:
-    """What is declared of a table's columns, as plain data; of these alone where they are named."""
-    chosen = table.domains.keys() if names is None else table.domains.keys() & set(names)
+def describe_declarations(table: Table, names: Iterable[str]) -> dict[str, Any]:
+    """What is declared of a table as plain data, with the domains of some columns."""
     return {
-        "domains": {name: _plain_domain(table.domains[name]) for name in chosen},
+        "domains": {name: _plain_domain(table.domains[name]) for name in names},
         "tables": {each.name: _describe_further_table(table, each) for each in table.tables},
         "features": {each.name: each.to_dict() for each in table.features},
         "part": {} if table.part is None else table.part.to_dict(),
@@ -684,8 +682,7 @@ def _schema_kinds(kinds: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _plain_domain(domain: Domain) -> dict[str, Any]:
-    """A domain as data, equal for equal domains however they were spelled. That a column is
-    constant makes bounds of questions smaller, which are compared and charged by themselves."""
+    """A domain as data, however it was spelled; `constant` shows in bounds, which are charged."""
     names = [each.name for each in fields(domain) if each.compare and each.name != "constant"]
     data = {name: getattr(domain, name) for name in names}
     if isinstance(domain, Values):

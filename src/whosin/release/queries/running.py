@@ -280,7 +280,7 @@ class Running(GroupedQuery):
         labels = [[str(each) for each in domain.labels] for domain in grid.domains]
         asked = {**self.describe_question(table), COUNTED_NOTION: None}
         bounds = [*vars(self.bounds(table)).values(), self.times(table), self.min_gap]
-        declared = describe_declarations(table, self.names(table))
+        declared = describe_declarations(table, self.names(table) & table.domains.keys())
         text = encoding.canonical_json([asked, labels, bounds, declared])
         return f"running-{encoding.digest_text(text)[:24]}"
 
