@@ -11,9 +11,12 @@ import duckdb
 import pytest
 
 from web_server import ONE, SCENARIO, problem, program, served
+from whosin import Epsilon, calibrate
 from whosin.app.cli.main import main
 from whosin.app.web.access import Visitor, add_user, read_curators, remove_user
 from whosin.app.web.server import running
+from whosin.ledger import Cost, Ledger, Spend
+from whosin.ledger.registration import Registration
 
 ID = "the-same-id"
 SOME = ONE | {"budget": {"share": "1/4"}}
@@ -174,6 +177,45 @@ def test_an_estimate_says_whether_the_dataset_would_go_on_with_it(shared):
     problem(ask("Cyd", "POST", "/api/release", json=body), 409)
     body["scenario"] |= {"continues": "hospital"}
     assert ask("Cyd", "POST", "/api/release", json=body).status_code == 200
+
+
+def test_the_budget_is_drawn_as_far_as_a_user_may_see_it(shared):
+    """A step for each debit that shows, and bars by part, period and quota; what is kept for others
+    is one sum without names."""
+    settings, ask = shared
+    costs = {"north": "1/4", "south": "1/8", None: "1/16"}
+    about = Registration("who", part={"column": "region", "rule": "constant"})
+    with Ledger(settings.ledger, who="Ann") as ledger:
+        schedule = {"every": "year", "until": "2099"}
+        ledger.register("visits", calibrate(Epsilon(64)), about, schedule=schedule)
+        ledger.set_quota("visits", "sea", "1/128", members=["Ann", "Dan"])
+        for number, (part, cost) in enumerate(costs.items()):
+            paid = {relation: Cost.pure(cost) for relation in ("replace", "add-remove")}
+            spend = Spend({"query": "count"}, paid, registration=about, part=part)
+            ledger.store(ledger.debit("visits", f"request-{number}/0", spend), 1)
+
+    def drawn(who):
+        given = {"dataset": "visits"}
+        return ask(who, "GET", "/api/ledger/requests", params=given).json()["picture"]
+
+    for who in ("Ann", "Cyd"):
+        steps = [step["share"] * 64 for step in drawn(who)["steps"]]
+        assert steps == pytest.approx([1 / 4, 1 / 4, 5 / 16, 5 / 16])  # parts are side by side
+    (now,) = drawn("Bob")["steps"]  # the present total alone
+    assert now["share"] * 64 == pytest.approx(5 / 16)
+    bars = {each["title"]: each["rows"] for each in drawn("Ann")["bars"]}
+    parts = {row["name"]: row["share"] * 64 for row in bars["Spent by region"]}
+    assert parts == pytest.approx({"north": 5 / 16, "south": 3 / 16})
+    (own,) = bars["Spent of each quota"]
+    assert own["name"] == "sea (Ann, Dan)" and own["share"] * 64 / 128 == pytest.approx(7 / 16)
+    (free,) = bars["Left beside the quotas"]
+    assert free["share"] == pytest.approx(1 - 5 / 16 / 64 - 1 / 16 / 64)
+    assert len(bars["What can still be asked"]) == 2
+    for path in ("/api/ledger", "/api/ledger/requests?dataset=visits"):
+        assert "Dan" in ask("Ann", "GET", path).text
+        theirs = ask("Bob", "GET", path).text
+        assert not any(name in theirs for name in ("Ann", "Dan", "sea"))
+        assert "of others" in theirs
 
 
 def test_users_ask_what_was_decided_and_see_their_own_entries(shared):

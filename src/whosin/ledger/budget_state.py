@@ -29,6 +29,7 @@ from whosin.ledger.budget import (
     Budget,
     Cost,
     PartLevel,
+    Quota,
     Schedule,
     Spend,
     best_accounting,
@@ -104,6 +105,23 @@ class BudgetState(Displayed):
             name: replace(self.within(each.limit), spent=each.spent)
             for name, each in self.accounts.quotas.items()
         }
+
+    def seen_by(self, who: str | None) -> BudgetState:
+        """The state as one of those who ask may see it: what quotas keep for others is one
+        sum without a name."""
+        theirs = {name: each for name, each in self.accounts.quotas.items() if who in each.members}
+        others = [
+            each
+            for name, each in self.accounts.quotas.items()
+            if name not in theirs and each.is_open(self.today)
+        ]
+        if others:
+            limit, spent = (
+                sum((getattr(each, key) for each in others), ZERO_COST)
+                for key in ("limit", "spent")
+            )
+            theirs[""] = Quota(limit, spent)
+        return replace(self, accounts=replace(self.accounts, quotas=theirs))
 
     @property
     def unreserved(self) -> BudgetState:

@@ -1,12 +1,20 @@
-"""Where a budget was and may be spent, in words: parts, periods and quotas."""
+"""Where a budget was and may be spent, in words and as a picture: parts, periods and quotas."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
-from whosin.ledger import BudgetState
+from whosin.ledger import BudgetState, Entry
+from whosin.ledger.budget import Cost, Quota
 from whosin.ledger.encoding import EPSILON_UNITS
 from whosin.report.document import format_epsilon
+
+MAX_DRAWN_STEPS = 200
+"""How many debits a picture shows; of more every second one, or every third."""
 
 
 def accounts_lines(budget_state: BudgetState) -> list[str]:
@@ -56,12 +64,9 @@ def _quota_lines(budget_state: BudgetState) -> list[str]:
     lines = []
     for name, view in budget_state.quota_states().items():
         each = quotas[name]
-        until = f", until {each.until}" if each.until else ""
         whole = format_epsilon(Fraction(view.budget.epsilon, EPSILON_UNITS))
         left = format_epsilon(view.spendable if each.is_open(budget_state.today) else 0)
-        lines.append(
-            f"Quota {name} ({', '.join(each.members)}{until}): ε = {whole}, left ε = {left}."
-        )
+        lines.append(f"Quota {_quota_name(name, each)}: ε = {whole}, left ε = {left}.")
     if lines:
         free = format_epsilon(budget_state.unreserved.spendable)
         lines.append(
@@ -69,3 +74,76 @@ def _quota_lines(budget_state: BudgetState) -> list[str]:
             "puts several people's answers together is one adversary."
         )
     return lines
+
+
+def _quota_name(name: str, quota: Quota) -> str:
+    until = f", until {quota.until}" if quota.until else ""
+    return f"{name} ({', '.join(quota.members)}{until})" if name else "of others"
+
+
+def budget_picture(budget_state: BudgetState, entries: Sequence[Entry]) -> dict[str, Any]:
+    """What draws a budget: the total after each debit, and bars for parts, periods and quotas.
+
+    Args:
+        entries: those that may show; what others spent shows in the sums alone.
+    """
+    total = budget_state.budget.epsilon
+    debits = [entry for entry in entries if entry.kind == "debit"]
+    steps = []
+    for entry in debits[:: max(1, -(-len(debits) // MAX_DRAWN_STEPS))]:
+        sums = {key: entry.body["sums"][key] for key in ("epsilon", "rho", "delta")}
+        steps.append((str(entry.body["when"]), replace(budget_state, spent=Cost(**sums))))
+    steps.append((budget_state.last, budget_state))
+    return {
+        "total": f"ε = {format_epsilon(Fraction(total, EPSILON_UNITS))}",
+        "steps": [
+            {
+                "day": when[:10],
+                "share": _share(state.epsilon, total),
+                "words": f"ε = {format_epsilon(state.epsilon, 'up')}",
+            }
+            for when, state in steps
+        ],
+        "bars": [bars for bars in _picture_bars(budget_state) if bars["rows"]],
+    }
+
+
+def _share(epsilon: float, units: int) -> float:
+    """A share of so many units, from 0 to 1."""
+    return 1.0 if math.isinf(epsilon) or not units else min(1.0, epsilon * EPSILON_UNITS / units)
+
+
+def _picture_bars(budget_state: BudgetState) -> list[dict[str, Any]]:
+    """Bars by part, by period and by quota."""
+    registered, total = budget_state.registered, budget_state.budget.epsilon
+    part = registered.registration.part if registered is not None else None
+    views = {name: budget_state.seen_from(level) for name, level in budget_state.parts.items()}
+    quotas = budget_state.quota_states()
+    periods = budget_state.periods_left()
+    own = {name: _spent_row(name, view, view.budget.epsilon) for name, view in quotas.items()}
+    for name, row in own.items():
+        row["name"] = _quota_name(name, budget_state.accounts.quotas[name])
+    free = [_left_row("everyone else", budget_state.unreserved, total)] if quotas else []
+    return [
+        {
+            "title": f"Spent by {part['column']}" if part else "",
+            "rows": [_spent_row(name, view, total) for name, view in views.items()],
+        },
+        {
+            "title": "What can still be asked",
+            "rows": [_left_row(f"{day} to {last}", view, total) for day, last, view in periods],
+        },
+        {"title": "Spent of each quota", "rows": list(own.values())},
+        {"title": "Left beside the quotas", "rows": free},
+    ]
+
+
+def _spent_row(name: str, view: BudgetState, units: int) -> dict[str, Any]:
+    spent, left = format_epsilon(view.epsilon, "up"), format_epsilon(view.spendable)
+    words = f"ε = {spent} spent, ε = {left} left"
+    return {"name": name, "share": _share(view.epsilon, units), "words": words}
+
+
+def _left_row(name: str, view: BudgetState, units: int) -> dict[str, Any]:
+    words = f"ε = {format_epsilon(view.spendable)}"
+    return {"name": name, "share": _share(view.spendable, units), "words": words}

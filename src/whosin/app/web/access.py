@@ -23,7 +23,7 @@ from starlette.datastructures import Headers
 from whosin import documents
 from whosin.app.web.bodies import RequestRefused
 from whosin.errors import EmptyLedger, InvalidInput, StoreFailed, invalid_value
-from whosin.ledger import Entry, Ledger
+from whosin.ledger import BudgetState, Entry, Ledger
 from whosin.ledger.encoding import read_name
 from whosin.ledger.registration import RegisteredTable
 from whosin.plain_files import check_plain, replace_file
@@ -376,6 +376,10 @@ class Visitor:
         with self.ledger(settings, create=False) as ledger:
             result = {name: ledger.budget_state(name).registered for name in ledger.datasets()}
         return {name: table for name, table in result.items() if table is not None}
+
+    def view(self, budget_state: BudgetState) -> BudgetState:
+        """A budget state as it may be shown: to a user without what is kept for whom."""
+        return budget_state if self.curator else budget_state.seen_by(self.name)
 
     def sees(self, entry: Entry) -> bool:
         """Whether an entry may be shown: what is about nobody's request, or about one's own."""

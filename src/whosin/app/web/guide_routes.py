@@ -42,6 +42,7 @@ from whosin.release.answer import read_releases
 from whosin.release.draft import UNIT_NAME_PATTERN, ColumnDraft, draft_columns, read_dictionary
 from whosin.release.inspection import CURATOR_NOTE
 from whosin.release.table import dataset_name
+from whosin.report.accounts import budget_picture
 from whosin.report.card import budget_state_card, cost_words, plan_card
 from whosin.report.document import section_data
 from whosin.report.html import release_report
@@ -230,9 +231,11 @@ class PaidRequest(BaseModel):
 
 
 class PaidRequests(BaseModel):
-    """The paid requests of a dataset, the newest first, as far as the visitor may see them."""
+    """The paid requests of a dataset, the newest first, as far as the visitor may see them, and
+    what draws its budget over time and by part."""
 
     dataset: str
+    picture: dict[str, Any]
     requests: list[PaidRequest]
 
 
@@ -241,8 +244,11 @@ class PaidRequests(BaseModel):
 def list_requests(settings: Settings, visitor: Visitor, dataset: DatasetName) -> PaidRequests:
     """What was paid for from a dataset's budget, request by request."""
     budget_state, paid, answers = _read_paid(settings, visitor, dataset)
+    seen = [debit for debits in paid.values() for debit in debits]
+    seen.sort(key=lambda entry: entry.number)
     return PaidRequests(
         dataset=dataset,
+        picture=budget_picture(visitor.view(budget_state), seen),
         requests=[
             PaidRequest(
                 request=name,
@@ -266,13 +272,16 @@ def open_answers(
 ) -> ReleaseResult:
     """The stored answers of a paid request; nothing is spent."""
     made = _stored_answers(settings, visitor, dataset, name)
-    card = [*plan_card(made.budget_state.plan)[:2], *budget_state_card(made.budget_state)]
+    card = [
+        *plan_card(made.budget_state.plan)[:2],
+        *budget_state_card(visitor.view(made.budget_state)),
+    ]
     return ReleaseResult(
         title=dataset,
         request=name,
         answers=[answer_data(each) for each in made],
         independent=made.independence_note,
-        budget_state=plain_json(made.budget_state.to_dict()),
+        budget_state=plain_json(visitor.view(made.budget_state).to_dict()),
         card=section_data(card),
     )
 

@@ -80,7 +80,7 @@ def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
         return Datasets(datasets=[], together=[])
     url = ledger_url(settings)
     with Ledger(settings.ledger, create=False) as ledger:
-        budget_states = [ledger.budget_state(name) for name in ledger.datasets()]
+        budget_states = [visitor.view(ledger.budget_state(name)) for name in ledger.datasets()]
         return Datasets(
             datasets=[
                 Dataset(

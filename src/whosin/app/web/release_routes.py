@@ -282,13 +282,13 @@ def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Rele
     scenario, made = scenarios.release_scenario(settings, body.scenario, body.request, visitor)
     sections = report_card.plan_card(scenario.plan)
     last = [part for part in sections if part.heading == report_card.FALLBACK_HEADING]
-    shown = [*sections[:2], *budget_state_card(made.budget_state), *last]
+    shown = [*sections[:2], *budget_state_card(visitor.view(made.budget_state)), *last]
     return ReleaseResult(
         title=scenario.title,
         request=body.request or made.request,
         answers=[answer_data(each) for each in made],
         independent=made.independence_note,
-        budget_state=plain_json(made.budget_state.to_dict()),
+        budget_state=plain_json(visitor.view(made.budget_state).to_dict()),
         card=section_data(shown),
     )
 

@@ -174,6 +174,34 @@ export function answerChart(answer) {
   );
 }
 
+export function meter(share, words) {
+  const bar = h("div", { class: "meter", role: "img", "aria-label": words }, h("span", {}));
+  bar.style.setProperty("--share", `${share * 100}%`);
+  return bar;
+}
+
+// What was spent after each debit, as steps up to the total.
+export function budgetChart({ total, steps }) {
+  const [width, height, left, bottom, top, right] = [isNarrow() ? 310 : 520, 170, 48, 26, 22, 12];
+  const x = (index) => left + (index / steps.length) * (width - left - right);
+  const y = (share) => height - bottom - share * (height - bottom - top);
+  let line = `M${x(0)} ${y(0)}`;
+  for (const [index, { share }] of steps.entries()) line += `V${y(share).toFixed(1)}H${x(index + 1).toFixed(1)}`;
+  const [first, last] = [steps[0], steps.at(-1)];
+  return s(
+    "svg",
+    { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": `Spent by debit, from ${first.day} to ${last.day}: ${last.words} of ${total}` },
+    [0, 0.5, 1].map((share) => [
+      s("line", { class: share === 1 ? "curve dashed c1" : "grid", x1: left, x2: width - right, y1: y(share), y2: y(share) }),
+      s("text", { x: left - 8, y: y(share) + 4, "text-anchor": "end" }, percent(share)),
+    ]),
+    s("path", { class: "curve c0", d: line }),
+    s("text", { x: width - right, y: y(1) - 7, "text-anchor": "end" }, `budget ${total}`),
+    s("text", { x: left, y: height - 7 }, first.day),
+    last.day === first.day ? null : s("text", { x: width - right, y: height - 7, "text-anchor": "end" }, last.day),
+  );
+}
+
 // Level of privacy against the number of changed rows, with the closed-form bounds dashed.
 export function curveChart(curves, axis) {
   const [width, height, left, bottom, top, right] = [isNarrow() ? 310 : 440, isNarrow() ? 260 : 340, 58, 46, 12, 18];

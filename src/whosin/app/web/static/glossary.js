@@ -21,6 +21,8 @@ const WORDS = {
   people: ["How many people are in it", "If the number is public, the expected errors are those of groups of that size, and the price says how many groups are too small to read. It must not come from the rows. Leave it empty if it is a secret."],
   together: ["The same people in several datasets", "Each dataset has a budget of its own, and budgets add up for somebody who is in several. What is stated is for someone who is in all of them."],
   margin: ["95% margin of error", "In 95 of 100 releases the noise moves a number by no more than this. “For all cells at once”: in 95 of 100 releases by no more than this in any cell of the table."],
+  steps: ["Spent over time", "A step for each debit: what all answers until then used of the budget, which is the dashed line. It never goes down."],
+  bars: ["By part, period and quota", "Parts are paid side by side: a question about one part pays there only, one about everyone pays everywhere. Periods allow so much until they end. A quota keeps a share of the budget for some people; all of them together never exceed it."],
   head: ["The head of the history", "A digest of everything that the ledger has recorded of this dataset. Whoever has written it down notices if the history is ever rewritten."],
   unit: ["Privacy unit", "Whom the promise is made to: the people, or households, that the chosen column names. All rows of one of them are protected together."],
   bounds: ["Contribution bounds", "How many rows of a person count in a group, and in how many groups a person counts. Rows beyond that are left out at random. Higher bounds need more noise."],

@@ -2,7 +2,7 @@
 
 import { keep, storedAnswers } from "./answers.js";
 import { get, post } from "./api.js";
-import { curveChart } from "./charts.js";
+import { budgetChart, curveChart, meter } from "./charts.js";
 import { $, clearErrors, h, number, onFile, reasons, s, sections, showError } from "./dom.js";
 import { linkNumbers, term } from "./glossary.js";
 import { studyResult } from "./study.js";
@@ -220,7 +220,7 @@ async function history(name, where) {
 
 // What was paid for, request by request; each can be opened again, which spends nothing.
 async function requests(name) {
-  const { requests: paid } = await get(`/api/ledger/requests?dataset=${encodeURIComponent(name)}`);
+  const { requests: paid, picture } = await get(`/api/ledger/requests?dataset=${encodeURIComponent(name)}`);
   const heads = ["questions", "when", "who", "cost"];
   const line = ({ request, when, who, questions, cost, answered, study, opens }) => {
     const words = questions.join(", ");
@@ -229,12 +229,21 @@ async function requests(name) {
       : `${words} (${answered ? "published" : "not answered yet"})`;
     return h("tr", {}, [open, when, who, cost].map((cell) => h("td", {}, cell)));
   };
-  return paid.length
+  const table = paid.length
     ? h("div", { class: "wide tall", tabindex: "0", role: "region", "aria-label": `paid requests of ${name}` },
       h("table", {},
         h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head === "cost" ? term("cost", head) : head)))),
         h("tbody", {}, paid.map(line))))
     : h("p", { class: "note" }, "Nothing has been paid for yet.");
+  return { table, picture: budgetPicture(picture) };
+}
+
+// The budget over time, and by part, period and quota where it has them.
+function budgetPicture(picture) {
+  const row = ({ name, share, words }) => h("li", {}, h("span", {}, name), h("span", {}, linkNumbers(words)), meter(share, `${name}: ${words}`));
+  return h("div", { class: "spending" },
+    h("div", { class: "chart" }, h("h3", {}, term("steps", "Over time")), budgetChart(picture)),
+    picture.bars.map(({ title, rows }) => h("div", {}, h("h3", {}, term("bars", title)), h("ul", { class: "bars" }, rows.map(row)))));
 }
 
 async function opened(name, request, words, study) {
@@ -291,8 +300,7 @@ async function showLedger() {
       ...together.map((part) => h("section", { class: "card dataset", "aria-label": part.title }, h("h2", {}, term("together", part.title)), ...part.lines.map((line) => h("p", {}, linkNumbers(line))))),
       ...datasets.map(({ dataset, card, budget_state, amend }, index) => {
         const share = Math.min(1, Number(budget_state.spent_epsilon) / Number(budget_state.budget_epsilon) || 0);
-        const bar = h("div", { class: "meter", role: "img", "aria-label": `${Math.round(share * 100)}% of the budget is spent` }, h("span", {}));
-        bar.style.setProperty("--share", `${share * 100}%`);
+        const bar = meter(share, `${Math.round(share * 100)}% of the budget is spent`);
         const entries = h("div", {});
         const button = h("button", {
           type: "button",
@@ -306,7 +314,7 @@ async function showLedger() {
             }
           },
         }, "History");
-        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, h("p", {}, linkNumbers(card[0].lines.join(" ")), " ", term("budget", "What is a budget?")), apart(budget_state), sections(card.slice(1)), h("h3", {}, "Paid for"), paid[index], goingOn(amend), button, entries);
+        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, h("p", {}, linkNumbers(card[0].lines.join(" ")), " ", term("budget", "What is a budget?")), apart(budget_state), sections(card.slice(1)), paid[index].picture, h("h3", {}, "Paid for"), paid[index].table, goingOn(amend), button, entries);
       }),
     );
   } catch (error) {
