@@ -16,7 +16,7 @@ import whosin as wi
 from ledger_programs import UNPRIVILEGED, kill_until, python, rewrite, run_kills
 from refusals import refused
 from whosin.errors import BrokenHistory, StoreFailed
-from whosin.ledger import Cost, Spend, verify
+from whosin.ledger import Cost, Spend, store, verify
 
 PLAN = wi.calibrate(wi.Epsilon(100))
 PRICE = Spend({"query": "count"}, {"add-remove": Cost.pure("0.001")})
@@ -301,3 +301,22 @@ print([os.waitpid(child, 0)[1] for child in children].count(0))
     assert python(code, path) == "12"
     with wi.Ledger(path) as ledger:
         assert verify(ledger, "d").debits == 12
+
+
+def test_a_writer_waits_while_another_one_recovers_the_log():
+    """What SQLite says then is "busy", and why, in one number; it is not the plain one."""
+    said = []
+
+    class Recovering:
+        def execute(self, text: str) -> None:
+            said.append(text)
+            if text.startswith("BEGIN") and said.count(text) < 3:
+                error = sqlite3.OperationalError("database is locked")
+                error.sqlite_errorcode = sqlite3.SQLITE_BUSY_RECOVERY
+                raise error
+
+    store.begin_writing(Recovering(), 5)
+    assert said.count("BEGIN IMMEDIATE") == 3
+    said.clear()
+    with pytest.raises(sqlite3.OperationalError):
+        store.begin_writing(Recovering(), -1)

@@ -91,7 +91,9 @@ def begin_writing(connection: Any, wait: float) -> None:
                 connection.execute("BEGIN IMMEDIATE")
                 return
             except sqlite3.OperationalError as error:
-                if error.sqlite_errorcode != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                # Its low byte: someone may also be recovering the log of a writer that was killed.
+                busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() > end:
                     raise
             # At random, so that nobody waits long for being out of step with the others.
             time.sleep(TURN_SECONDS * random.uniform(0.5, steps))
