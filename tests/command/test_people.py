@@ -257,6 +257,9 @@ def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path)
     assert answer["budget_state"]["debits"] == 2
     kept = run("ledger", "export", tmp_path / "ledger.db", "--json")[1] + json.dumps(answer)
     assert "privacy units" not in kept and "no number" not in kept
+    (tmp_path / "others.csv").write_text("person,ward\na,x\nb,y\n,x\n,y\n,y\n")
+    code, _, err = release("others", "--new-people", look=True)
+    assert code == 1 and "3 of 5 rows" in err and "the rows without a privacy unit; --yes" in err
     path.write_text(path.read_text().replace("0..100", "0..100000"))
     code, _, err = release("january", "--amend", look=True)
     assert code == 1 and "of the declared range" in err

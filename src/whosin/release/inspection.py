@@ -258,7 +258,9 @@ class Preflight:
     @property
     def asks(self) -> list[str]:
         """What somebody has to accept before it is paid for."""
+        lost = self.lost > MAX_UNDECLARED_SHARE * self.rows
         return [
+            *(["the rows without a privacy unit"] if lost else []),
             *(f"{each.bound} of {each.question}" for each in self.bounds if each.asks),
             *(f"the small groups of {each.question}" for each in self.groups if each.asks),
             *(f"the interval of {title}" for title in self.meaningless),
