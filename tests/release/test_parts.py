@@ -15,8 +15,10 @@ from whosin import release
 from whosin.errors import BudgetRefused, InvalidInput
 from whosin.ledger import verify
 from whosin.release import Session, Values
+from whosin.release.answer import read_releases
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.cost import batch_cost
+from whosin.report.accounts import accounts_lines
 
 REGIONS = ["south", "north", "east"]
 DOMAINS = {"region": REGIONS, "age": (0, 100)}
@@ -191,3 +193,27 @@ def test_a_mistake_is_at_the_number_that_the_question_has_in_its_batch():
     with pytest.raises(InvalidInput) as raised:
         estimate_batch_cost(table, oracle.PLANS["add-remove"], queries)
     assert raised.value.path.startswith("queries[2]")
+
+
+def test_an_answer_names_its_part_and_a_release_what_each_has_left(tmp_path):
+    table = make_table([("a", "north", 1), ("b", "south", 2)])
+    queries = [release.Count(part="north"), release.Count(where="region = 'south'")]
+    queries += [release.Count(), release.Count(by="age", where="region = 'north'")]
+    table.domains["age"] = release.Range(0, 100, edges=(0, 50, 100))
+    with Session(table, oracle.PLANS["add-remove"], tmp_path / "l.db", share=1) as session:
+        made = session.release(queries, split="optimal")
+        again = read_releases(session.ledger, "people")[0]
+    for released in (made, again):
+        told = [each.to_dict()["statement"] for each in released]
+        assert [next((p for p in REGIONS if p in each), None) for each in told] == [
+            *("north", "south", None, "north")
+        ]
+        assert [each.question["counted"].get("part", {}).get("name") for each in released] == [
+            *("north", "south", None, "north")
+        ]
+        listed = released.to_dict()["budget_state"]["parts"]
+        left = {each["part"]: each["left"] for each in listed["listed"]}
+        assert left["north"] < 1e-9 < left["south"] < 1
+        assert left["south"] < listed["unasked"]["left"] == pytest.approx(1 - listed["everyone"])
+        shown = " ".join(map(str, accounts_lines(released.budget_state)))
+        assert "Part north: " in shown and "Part south: " in shown

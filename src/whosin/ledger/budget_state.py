@@ -39,6 +39,9 @@ from whosin.ledger.budget import (
 from whosin.ledger.registration import RegisteredTable
 from whosin.notebook_display import Displayed
 
+MAX_SHOWN_PARTS = 20
+"""How many parts a state lists."""
+
 
 @dataclass(frozen=True)
 class BudgetState(Displayed):
@@ -136,6 +139,7 @@ class BudgetState(Displayed):
             data["parts"] = {
                 **part,
                 "everyone": _float_up(self.accounts.everyone.epsilon),
+                "unasked": {"left": self.seen_from(PartLevel()).remaining},
                 "listed": [
                     {"part": name, "spent": finite_or_text(each.epsilon), "left": each.remaining}
                     for name, each in views.items()

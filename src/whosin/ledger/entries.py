@@ -307,6 +307,8 @@ def _entries_by_prefix(connection: Any, dataset: str, prefix: str, kind: str) ->
 
 def part_levels(connection: Any, dataset: str, most: int = -1) -> dict[str, PartLevel]:
     """What parts have come to, the largest ε first; all of them by default."""
+    if not most:
+        return {}
     first = "ORDER BY epoch DESC, epsilon DESC, rho DESC, part"
     limit = "" if most < 0 else f" LIMIT {most}"
     query = select_sql(PARTS_TABLE, f"dataset = :dataset {first}{limit}", PART_COLUMNS)

@@ -330,7 +330,7 @@ class Ledger(Registry):
         row, history, answers = self.evidence(dataset)
         suspensions = sum(entry.kind == "suspended" for entry in history)
         state = ledger_entries.read_budget_state(row, suspensions)
-        state = replace(state, parts=self.part_levels(dataset, most=MAX_SHOWN_PARTS))
+        state = replace(state, parts=self.part_levels(dataset, most=states.MAX_SHOWN_PARTS))
         return state, history, answers
 
     def evidence(self, dataset: str) -> tuple[Any, list[Entry], dict[str, str]]:
@@ -461,7 +461,6 @@ class Ledger(Registry):
 
 
 MAX_QUOTAS = 100
-MAX_SHOWN_PARTS = 20
 
 
 def _read_limit(state: BudgetState, share: object) -> Cost:

@@ -501,11 +501,17 @@ class Registry:
         said = dict.fromkeys(others, "other people, by the curator's word")
         return replace(registration, apart_from=said) if others else registration
 
-    def budget_state(self, dataset: str) -> BudgetState:
-        """Where a dataset stands."""
+    def budget_state(self, dataset: str, *, parts: bool = False) -> BudgetState:
+        """Where a dataset stands.
+
+        Args:
+            parts: also read the levels of those that cost most, which looks at all of them.
+        """
         with self._store.reading() as connection:
             row = self._find(connection, dataset)
-            return entries.read_budget_state(row, entries.count_suspensions(connection, row.name))
+            state = entries.read_budget_state(row, entries.count_suspensions(connection, row.name))
+            most = states.MAX_SHOWN_PARTS if parts else 0
+            return replace(state, parts=entries.part_levels(connection, row.name, most))
 
     def close(self, dataset: str) -> BudgetState:
         """Allow no further debits, for good."""

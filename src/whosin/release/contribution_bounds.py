@@ -63,6 +63,7 @@ class ContributionPolicy:
         unnamed: columns whose undeclared values count, and are never named.
         max_periods: of running totals, in how many periods a privacy unit counts, at most.
         min_gap: how many periods later the next one is, at least.
+        part: the one part that it is about, by its name, and the column and rule of parts.
     """
 
     privacy_unit: str
@@ -75,10 +76,13 @@ class ContributionPolicy:
     unnamed: tuple[str, ...] = ()
     max_periods: int | None = None
     min_gap: int = 1
+    part: Mapping[str, str] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data for JSON."""
         known = dict(vars(self))
+        if self.part is None:
+            del known["part"]
         if self.max_periods is None:
             del known["max_periods"], known["min_gap"]
         return known | {
@@ -153,6 +157,11 @@ def bounds_statement(counted: Mapping[str, Any], interval: bool) -> str:
     rows, groups = counted["max_rows_per_group"], counted["max_groups"]
     unit = "each row" if counted["by_row"] else f"column {counted['privacy_unit']}"
     parts = [f"privacy unit: {unit}"]
+    if part := counted.get("part"):
+        whose = f"{'rows' if counted['by_row'] else 'people'} whose {part['column']} is"
+        if part["rule"] == "least":
+            whose = f"people whose first {part['column']} in the declared order is"
+        parts.append(f"only {whose} {part['name']} count; that part alone pays")
     if rows is not None and not counted["by_row"]:
         noun, verb = ("rows", "count") if rows > 1 else ("row", "counts")
         grouped = "" if groups is None else " and group"

@@ -14,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -411,7 +412,7 @@ class Scenario:
     def read_budget_state(self, ledger: object = None) -> BudgetState | None:
         """Where the dataset stands in its ledger or another one, which is not made; None where it
         has no budget yet."""
-        return self._read_ledger(ledger, Ledger.budget_state, None)
+        return self._read_ledger(ledger, partial(Ledger.budget_state, parts=True), None)
 
     def read_releases(self, ledger: object = None) -> list[Release]:
         """The releases of the dataset whose answers are stored there, oldest first."""

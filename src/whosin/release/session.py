@@ -269,8 +269,9 @@ class Session:
         try:
             when = max((str(debit.body.get("when", "")) for debit in debits), default="")
             people = self.ledger.people_budget(self.dataset) if self.curator else None
+            state = self.ledger.budget_state(self.dataset, parts=True)
             about = next(filter(None, (each.body.get("about") for each in debits)), None)
-            return Release(self.request, answers, self.budget_state, when, people, about or {})
+            return Release(self.request, answers, state, when, people, about or {})
         except BaseException as error:
             raise add_note(error, describe_unanswered(self.request)) from None
 

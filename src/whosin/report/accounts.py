@@ -9,7 +9,8 @@ from fractions import Fraction
 from typing import Any
 
 from whosin.ledger import BudgetState, Entry
-from whosin.ledger.budget import Cost, Quota
+from whosin.ledger.budget import Cost, PartLevel, Quota
+from whosin.ledger.budget_state import MAX_SHOWN_PARTS
 from whosin.ledger.encoding import EPSILON_UNITS
 from whosin.report.document import format_epsilon
 
@@ -36,6 +37,11 @@ def accounts_lines(budget_state: BudgetState) -> list[str]:
             view = budget_state.seen_from(level)
             spent, left = format_epsilon(view.epsilon), format_epsilon(view.spendable)
             lines.append(f"Part {name}: spent ε = {spent}, left ε = {left}.")
+        if len(budget_state.parts) < MAX_SHOWN_PARTS:
+            left = format_epsilon(budget_state.seen_from(PartLevel()).spendable)
+            lines.append(f"A part that nobody has asked about: left ε = {left}.")
+        else:
+            lines.append(f"These are the {MAX_SHOWN_PARTS} that cost most.")
     return [*lines, *schedule_lines(budget_state), *_quota_lines(budget_state)]
 
 

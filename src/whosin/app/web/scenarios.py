@@ -254,7 +254,8 @@ def dataset_budget_state(settings: Settings, dataset: str) -> BudgetState | None
     if not has_ledger(settings):
         return None
     with Ledger(settings.ledger, create=False) as ledger:
-        return ledger.budget_state(dataset) if dataset in ledger.datasets() else None
+        known = dataset in ledger.datasets()
+        return ledger.budget_state(dataset, parts=True) if known else None
 
 
 def find_lookalikes(settings: Settings, body: ScenarioBody, table: Table) -> list[str]:

@@ -375,7 +375,15 @@ class Query(ABC):
 
     def describe_question(self, table: Table) -> dict[str, Any]:
         """The question to a table, with what counts in its answer: what the ledger keeps."""
-        return self.question() | {COUNTED_NOTION: self.contribution_policy(table).to_dict()}
+        policy = replace(self.contribution_policy(table), part=self.describe_part(table))
+        return self.question() | {COUNTED_NOTION: policy.to_dict()}
+
+    def describe_part(self, table: Table) -> dict[str, str] | None:
+        """The part that it is about, as plain data; None where it is about everyone."""
+        part = self.find_part(table)
+        return (
+            None if part is None or table.part is None else {**table.part.to_dict(), "name": part}
+        )
 
     def make_spend(self, table: Table, costs: Mapping[str, Cost]) -> Spend:
         """What is debited for it: everyone pays, or its part alone."""

@@ -114,6 +114,7 @@ class JointMeasurement(Query):
         return replace(
             member.contribution_policy(table),
             max_rows_per_group=self.bounds(table).max_rows_per_group,
+            part=self.describe_part(table),
         )
 
     def describe_question(self, table: Table) -> dict[str, Any]:
