@@ -62,7 +62,7 @@ def test_the_whole_round(hospital, opened, serving, album, tmp_path):
     expect(needs.locator("svg").first).to_have_attribute("aria-label", drawn)
     expect(needs.locator("svg").nth(1)).to_have_attribute("aria-label", re.compile("accuses 1%"))
     expect(page.locator("#needs-card .people svg")).to_have_attribute(
-        "aria-label", re.compile("10 dark")
+        "aria-label", re.compile("30 dark before, 60 in")
     )
     page.locator('[name="target"][value="gamma"]').check()
     expect(needs).to_contain_text("1.07 × less")
@@ -203,13 +203,13 @@ def test_every_adversary_and_target(hospital, opened, serving, album, tmp_path, 
     few = tmp_path / "scenario.toml"
     few.rename(tmp_path / "few.toml")
 
-    page.get_by_label("What it says of someone who is in it").check()
+    page.get_by_label("What rows say").check()
     for asked in ("#knows", "#sizes", "#links"):
         expect(page.locator(asked)).to_have_attribute("disabled", "")
     expect(page.locator("#figures")).to_contain_text("between replace")
     assert kept(page, tmp_path)["adversary"] == {"prior": "5%..50%", "secret": "value"}
     few.rename(tmp_path / "value.toml")
-    page.get_by_label("Whether someone is in it").check()
+    page.get_by_label("Who is in it").check()
 
     page.get_by_label("Nothing at all").check()
     expect(page.locator("#beliefs")).to_have_attribute("disabled", "")
@@ -240,7 +240,7 @@ def test_every_adversary_and_target(hospital, opened, serving, album, tmp_path, 
     for name in ("value", "few", "nothing", "rho"):
         load_file(page, tmp_path / f"{name}.toml")
         if name == "value":
-            expect(page.get_by_label("What it says of someone who is in it")).to_be_checked()
+            expect(page.get_by_label("What rows say")).to_be_checked()
         elif name == "few":
             expect(page.locator("#known")).to_have_value("3")
             expect(page.get_by_label("Only about a few people")).to_be_checked()

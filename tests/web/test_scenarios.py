@@ -95,7 +95,7 @@ def test_answers_that_were_measured_at_once_are_fetched_again(server, hospital):
     one = {"table": SCENARIO["table"] | {"max_groups": 1}}
     best = SCENARIO | known | one
     best |= {"queries": [*counts, copy], "budget": {"split": "optimal"}}
-    body = {"scenario": best, "request": "measured-at-once"}
+    body = {"scenario": best, "request": "measured-at-once", "accept": True}
     problem(server.post("/api/release/csv", json=body), 404, "request")
     made = server.post("/api/release", json=body)
     assert made.status_code == 200, made.text
@@ -120,7 +120,7 @@ def test_answers_that_were_measured_at_once_are_fetched_again(server, hospital):
 
 
 def test_a_synthetic_table_is_written_once_and_handed_out(server, hospital, tmp_path):
-    body = {"scenario": SYNTHETIC, "request": "with-a-table"}
+    body = {"scenario": SYNTHETIC, "request": "with-a-table", "accept": True}
     estimates = server.post("/api/estimate", json=SYNTHETIC).json()["estimates"]
     assert "cells" in estimates[1]["noise"] and not (hospital.folder / "copy.parquet").exists()
     made = server.post("/api/release", json=body).json()
@@ -170,7 +170,9 @@ def test_a_synthetic_table_replaces_nothing(server, hospital):
     before = (hospital.folder / "hospital.parquet").read_bytes()
     body = SYNTHETIC | {"queries": [COPY | {"path": "hospital.parquet"}]}
     problem(server.post("/api/estimate", json=body), 409, "queries.0.path")
-    made = server.post("/api/release", json={"scenario": body, "request": "over-the-table"})
+    made = server.post(
+        "/api/release", json={"scenario": body, "request": "over-the-table", "accept": True}
+    )
     problem(made, 409, "queries.0.path")
     twice = SYNTHETIC | {"queries": [COPY, COPY | {"name": "another"}]}
     problem(server.post("/api/estimate", json=twice), 409, "queries.1.path")
@@ -193,7 +195,7 @@ def test_two_tables_of_one_name_at_once(hospital):
 
 
 def test_an_interrupted_table_is_continued_under_its_id(server, hospital, monkeypatch):
-    body = {"scenario": SYNTHETIC, "request": "breaks-once"}
+    body = {"scenario": SYNTHETIC, "request": "breaks-once", "accept": True}
     with_fault(monkeypatch, second_scan_failing, str(hospital.folder / "failed"))
     assert "the debit stands" in problem(server.post("/api/release", json=body), 503)
     with Ledger(hospital.ledger) as ledger:
@@ -260,7 +262,7 @@ def test_racing_for_one_name(own_processes, server, hospital):
 
     def go(number: int) -> httpx.Response:
         barrier.wait()
-        body = {"scenario": SYNTHETIC | share, "request": f"racing-{number}"}
+        body = {"scenario": SYNTHETIC | share, "request": f"racing-{number}", "accept": True}
         return server.post("/api/release", json=body)
 
     with ThreadPoolExecutor(6) as pool:
@@ -278,18 +280,22 @@ def test_many_tables_at_once(server) -> None:
     assert {"columns", "order", "sets"} <= set(kind["keys"]) and kind["extra"][0] == "order"
     takes = {each["key"]: each["takes"] for each in kind["more"]}
     wanted = {"sets": "sets", "weights": "numbers", "goal": "text", "magnitudes": "numbers"}
-    assert takes == wanted | {"ranges": "ranges", "within": "number"}
+    assert takes == wanted | {"ranges": "ranges", "within": "number", "part": "number"}
     query = {"kind": "marginals", "columns": ["ward", "age"], "order": 2}
     asked = SCENARIO | {"queries": [query]}
     (estimate,) = server.post("/api/estimate", json=asked).json()["estimates"]
     assert [each["columns"] for each in estimate["tables"]] == [["ward"], ["age"], ["ward", "age"]]
-    made = server.post("/api/release", json={"scenario": asked, "request": "tables-at-once"}).json()
+    made = server.post(
+        "/api/release", json={"scenario": asked, "request": "tables-at-once", "accept": True}
+    ).json()
     answer = made["answers"][0]
     assert len(answer["rows"]) == 5 + 4 + 20
     assert [each["start"] for each in answer["tables"]] == [0, 5, 9]
     assert [len(each) for each in answer["tables"][2]["labels"]] == [5, 4]
     assert answer["agreement"].startswith("The totals agree: each of the 3 tables adds up to")
-    _same_numbers_in_files(server, {"scenario": asked, "request": "tables-at-once"}, answer)
+    _same_numbers_in_files(
+        server, {"scenario": asked, "request": "tables-at-once", "accept": True}, answer
+    )
     long = {"ward": [f"w{n}" for n in range(400)], "age": list(range(400))}
     body = asked | {"domains": long}
     problem(server.post("/api/estimate", json=body), 422, "queries.0.columns")

@@ -22,7 +22,7 @@ const isNarrow = () => innerWidth < 640; // letters keep their size: drawings ar
 
 // Posterior against prior; the beliefs that are assumed are shaded.
 export function beliefChart(view) {
-  const [width, height, left, bottom, top, right] = [290, 236, 62, 44, 8, 20];
+  const [width, height, left, bottom, top, right] = [290, 212, 62, 44, 8, 20];
   const x = (value) => left + value * (width - left - right);
   const y = (value) => height - bottom - value * (height - bottom - top);
   const order = view.curves.length === 3 ? ["c3", "c1", "c0"] : ["c3", "c0"];
@@ -62,7 +62,7 @@ export function beliefChart(view) {
 
 // What the best test reaches, on logarithmic axes as the literature on attacks draws it.
 export function ratesChart({ points, promise }) {
-  const [width, height, left, bottom, top, right] = [290, 236, 62, 44, 8, 20];
+  const [width, height, left, bottom, top, right] = [290, 212, 62, 44, 8, 20];
   const least = -5;
   const part = (rate) => Math.max(0, (Math.log10(Math.max(rate, 1e-300)) - least) / -least);
   const x = (rate) => left + part(rate) * (width - left - right);
