@@ -333,6 +333,22 @@ def test_what_a_month_leaves_lapses_where_that_was_said(ledger, clock):
     assert verify(ledger, "d").debits == 2
 
 
+def test_clocks_that_differ_begin_no_period_twice(ledger, clock, monkeypatch):
+    """Around midnight one machine is in February and another still in January."""
+    ledger.register("d", PLANS["add-remove"], schedule={**YEAR, "unspent": "lapses"})
+    paid = 0
+    for number in range(12):
+        moment = ("2027-01-31T23:59:40", "2027-02-01T00:00:10")[number % 2]
+        monkeypatch.setattr(store, "format_moment", lambda _=None, at=moment: f"{at}.000000Z")
+        try:
+            pay(ledger, str(number), "1/13")
+            paid += 1
+        except BudgetRefused:
+            continue
+    assert paid == 2  # January's share and February's
+    assert verify(ledger, "d").debits == 2
+
+
 def test_no_order_of_debits_exceeds_what_its_periods_allow(ledger, clock):
     """Random debits on random days, against ceilings added up by hand."""
     chance = random.Random(5)

@@ -446,7 +446,7 @@ class Accounts:
     def enter_period(self, schedule: Schedule | None, day: str) -> Accounts:
         """The accounts as of a day: the first debit of a period finds where it begins."""
         period = None if schedule is None or not schedule.lapses else schedule.find_period(day)
-        if period is None or period.first == self.period:
+        if period is None or period.first <= self.period:  # clocks differ by a few seconds
             return self
         return replace(self, period=period.first, begun=self.total)
 
@@ -557,6 +557,7 @@ class Schedule:
         Raises:
             BudgetRefused: the day is in no period.
         """
+        day = max(day, accounts.period)
         period = self.find_period(day)
         if period is None:
             raise BudgetRefused(self._describe_gap(day), field="schedule", value=day)

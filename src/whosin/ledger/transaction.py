@@ -300,7 +300,7 @@ BEGIN
   IF d.schedule IS NOT NULL AND (d.schedule::jsonb->>'lapses')::boolean THEN
     SELECT value INTO period FROM jsonb_array_elements(d.schedule::jsonb->'periods')
       WHERE value->>0 <= day AND day < value->>1;
-    IF FOUND AND period->>0 <> accounts->>'period' THEN
+    IF FOUND AND period->>0 > accounts->>'period' THEN
       accounts := accounts || jsonb_build_object('period', period->>0, 'begun',
         whosin_total(accounts));
     END IF;
