@@ -307,7 +307,10 @@ class MissingExtra(WhosinError, ImportError):  # type: ignore[misc]
 
     def __init__(self, extra: str, what: str) -> None:
         name = f"whosin[{extra}]"
-        super().__init__(f"{what} {name}: pip install '{name}'")
+        command = f"pip install '{name}'"
+        if (Path(__file__).parents[2] / "constraints.txt").is_file():  # a checkout
+            command = f".venv/bin/pip install -c constraints.txt -e '.[{extra}]'"
+        super().__init__(f"{what} {name}: {command}")
         self.extra = extra
 
 

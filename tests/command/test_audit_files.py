@@ -248,7 +248,8 @@ def test_rows_from_a_file_without_pandas_name_the_extra(run, tmp_path, monkeypat
     (tmp_path / "rows.csv").write_text("a,label\n1,2\n", encoding="utf-8")
     code, out, err = run("training train.py:fit --rows rows.csv --label label")
     assert (code, out) == (3, "")
-    assert err == "whosin: rows from a CSV file need whosin[frames]: pip install 'whosin[frames]'\n"
+    install = ".venv/bin/pip install -c constraints.txt -e '.[frames]'"  # this is a checkout
+    assert err == f"whosin: rows from a CSV file need whosin[frames]: {install}\n"
 
 
 def test_paths_are_no_samples_in_python(tmp_path):
