@@ -14,12 +14,15 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import whosin as wi
 from measuring import Row
 from whosin.ledger import Cost, Spend
+from whosin.ledger.registration import Registration
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
@@ -27,6 +30,8 @@ DEBITS = 300
 PROCESSES, EACH = 8, 50
 PRICE = Spend({"query": "count"}, {"add-remove": Cost.pure("0.001")})
 GOAL = "hundreds a second"
+TABLE = Registration("who", part={"column": "region", "rule": "constant"})
+PARTS = 1_000_000
 
 
 def rows() -> Iterator[Row]:
@@ -59,6 +64,10 @@ def _lines(kind: str, peer: str, url: object, floor: Callable[[int], None]) -> I
     yield Row(work, shared, "half of raw commits", shared <= 2 * raw, f"{peer}, one process", raw)
     many = _many(url)
     yield Row(f"1,000 debits at once, {kind}", many, "1 s", many < 1, f"{peer}, one", least)
+    parts, beside = _parts(url)
+    yield Row(f"1,000 parts at once, {kind}", parts, "1 s", parts < 1, f"{peer}, one", least)
+    work = f"one durable debit beside {PARTS:,} parts, {kind}"
+    yield Row(work, beside, "as without parts", beside < 2 * debit, "whosin, no parts", debit)
 
 
 def _ledger(url: object, floor: Callable[[int], None]) -> dict[str, float]:
@@ -105,6 +114,39 @@ def _many(url: object) -> float:
         start = time.perf_counter()
         ledger.debits("many", {f"{number}": PRICE for number in range(1000)})
         return time.perf_counter() - start
+
+
+def _parts(url: object) -> tuple[float, float]:
+    """Seconds for a batch over a thousand parts, and for a debit beside many other parts."""
+
+    def ask(part: str) -> Spend:
+        return replace(PRICE, registration=TABLE, part=part)
+
+    with wi.Ledger(url, who="bench") as ledger:
+        ledger.register("parts", wi.calibrate(wi.Epsilon(100)), TABLE)
+        start = time.perf_counter()
+        ledger.debits("parts", {f"{number}": ask(f"p{number}") for number in range(1000)})
+        together = time.perf_counter() - start
+        _fill_parts(url)
+        start = time.perf_counter()
+        for number in range(DEBITS):
+            ledger.debit("parts", f"beside {number}", ask(f"q{997 * number + 1}"))
+        return together, (time.perf_counter() - start) / DEBITS
+
+
+def _fill_parts(url: object) -> None:
+    """A million parts that were asked about, written as another program could."""
+    numbers = f"n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < {PARTS})"
+    filled = "SELECT 'parts', 'q' || i, 0, 1, 1, 0, 1, 1, 0 FROM n"
+    text = f"WITH RECURSIVE {numbers} INSERT INTO whosin_parts {filled}"
+    if isinstance(url, Path):
+        with closing(sqlite3.connect(url)) as base, base:
+            base.execute(text)
+        return
+    import psycopg
+
+    with psycopg.connect(str(url)) as base:
+        base.execute(text)
 
 
 def _ask(url: object, worker: int, ready: Any) -> None:

@@ -87,7 +87,7 @@ def run(given: argparse.Namespace, dataset: str) -> int:
                 os._exit(code)
         alive[child] = worker
 
-    for worker in range(WORKERS):
+    for worker in range(given.workers):
         start(worker)
     while alive:
         time.sleep(chance.expovariate(1 / PAUSE))
@@ -107,7 +107,12 @@ def run(given: argparse.Namespace, dataset: str) -> int:
 
 
 def check(
-    url: str, folder: Path, dataset: str, debits: int, accounts: bool = False
+    url: str,
+    folder: Path,
+    dataset: str,
+    debits: int,
+    accounts: bool = False,
+    workers: int = WORKERS,
 ) -> dict[str, int]:
     """What must hold at the end, from the files that the children wrote and the ledger itself."""
     shown: dict[str, set[float]] = defaultdict(set)
@@ -123,7 +128,7 @@ def check(
         budget_state, entries, answers = ledger.record(dataset)
         found = verify(ledger, dataset)
     paid = [entry.request for entry in entries if entry.kind == "debit"]
-    asked = {request for worker in range(WORKERS) for request in requests(worker, debits)}
+    asked = {request for worker in range(workers) for request in requests(worker, debits)}
     assert len(set(paid)) == len(paid), "a request was paid for twice"
     assert set(paid) | refused == asked
     assert accounts or not set(paid) & refused  # with quotas it depends on who asks
@@ -162,24 +167,25 @@ def main() -> None:
     options.add_argument("--kills", type=int, default=100)
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--accounts", action="store_true")
+    options.add_argument("--workers", type=int, default=WORKERS)
     given = options.parse_args()
     dataset = given.folder.name
     with wi.Ledger(given.url) as ledger:  # closed before the first child is made
         # Three quarters of all requests can be paid for.
-        most = (WORKERS * given.debits * 9 // 16 + 0.5) / 1000  # half a price for rounding
+        most = (given.workers * given.debits * 9 // 16 + 0.5) / 1000  # half a price for rounding
         plan = wi.calibrate(wi.Epsilon(str(most)))
         if given.accounts:
             year = datetime.now(UTC).year
             years = [f"{year}..{year + 1}", f"{year + 2}..{year + 9}"]
             ledger.register(dataset, plan, TABLE, schedule={"periods": years})
-            for worker in range(0, WORKERS, 2):
-                ledger.set_quota(dataset, f"worker {worker}", "1/16")
+            for worker in range(0, given.workers, 2):
+                ledger.set_quota(dataset, f"worker {worker}", f"1/{2 * given.workers}")
         else:
             ledger.register(dataset, plan)
     began = time.perf_counter()
     killed = run(given, dataset)
     seconds = round(time.perf_counter() - began, 1)
-    counts = check(given.url, given.folder, dataset, given.debits, given.accounts)
+    counts = check(given.url, given.folder, dataset, given.debits, given.accounts, given.workers)
     print(json.dumps({"kills": killed, "seconds": seconds, **counts}))
 
 

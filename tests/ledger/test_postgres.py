@@ -122,6 +122,13 @@ def test_two_thousand_kills(url, tmp_path, capsys) -> None:
     kill_until(2000, url, tmp_path, 500, capsys)
 
 
+@pytest.mark.soak
+def test_sixty_four_analysts_over_parts_periods_and_quotas(url, tmp_path) -> None:
+    options = ("--workers", "64", "--debits", "8", "--kills", "64", "--accounts")
+    found = run_kills(url, tmp_path, *options)
+    assert found["kills"] >= 64 and found["refused"] > 50 and found["debits"] > 150
+
+
 def test_threads_never_overdraw_and_views_are_consistent(ledger):
     """Ten threads pay while another verifies: a reader must never see half of a debit."""
     ledger.register("d", wi.calibrate(wi.Epsilon(5)))

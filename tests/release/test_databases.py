@@ -20,6 +20,7 @@ import psycopg
 import pyarrow as pa
 import pytest
 
+import part_oracle
 import postgres
 import related_oracle
 import whosin as wi
@@ -613,6 +614,36 @@ def test_features_of_a_server_are_those_of_the_definitions(
     with DuckDB() as engine:
         for _ in range(count):
             related_oracle.check(rng, table, engine, put=put)
+
+
+def test_parts_of_a_server_are_those_of_the_definition(
+    place: str, run: Any, tmp_path: Path
+) -> None:
+    """By a column that never changes: rows that may change are in no parts by a rule."""
+    numbers = itertools.count()
+
+    def put(name: str, rows: pa.Table) -> str:
+        called = f"{name}_of_parts_{next(numbers)}"
+        kinds = part_oracle.KINDS[name].items()
+        typed = [f"{each} {'text' if kind == pa.string() else 'int8'}" for each, kind in kinds]
+        run(f"CREATE TABLE {called} ({', '.join(typed)})")
+        with run("SELECT 1").connection.cursor().copy(f"COPY {called} FROM STDIN") as copy:
+            for row in rows.to_pylist():
+                copy.write_row(list(row.values()))
+        return f"{place}::{called}"
+
+    with DuckDB() as engine:
+        part_oracle.check_parts(5, engine, put, "region")
+        table = Table(
+            f"{place}::people_of_parts_0",
+            "who",
+            {"region": part_oracle.REGIONS},
+            name="people",
+            engine=engine,
+            part="least(region)",
+        )
+        with refused("part", "region"), Session(table, PLAN, tmp_path / "l.db"):
+            pass
 
 
 def test_folders_of_table_formats_are_refused(tmp_path: Path, rows_file: str) -> None:

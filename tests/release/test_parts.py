@@ -8,6 +8,7 @@ from collections import Counter
 import pyarrow as pa
 import pytest
 
+import part_oracle
 import release_oracle as oracle
 import whosin as wi
 from refusals import refused
@@ -217,3 +218,9 @@ def test_an_answer_names_its_part_and_a_release_what_each_has_left(tmp_path):
         assert left["south"] < listed["unasked"]["left"] == pytest.approx(1 - listed["everyone"])
         shown = " ".join(map(str, accounts_lines(released.budget_state)))
         assert "Part north: " in shown and "Part south: " in shown
+
+
+@pytest.mark.parametrize("part", ["least(region)", "region"])
+def test_parts_with_further_tables_and_features_are_those_of_the_definition(part):
+    for seed in range(4):
+        part_oracle.check_parts(seed, part=part)

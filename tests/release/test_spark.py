@@ -24,6 +24,7 @@ from scipy import stats
 
 import csv_oracle
 import odd_names
+import part_oracle
 import postgres
 import related_oracle
 import where_oracle
@@ -712,6 +713,10 @@ def test_features_and_joins_are_those_of_the_definitions_on_spark_too(
         joined = engine.run(made.about(["x", "ward", "sex"]).data).to_pylist()
         answers.append(sorted(map(str, joined)))
     assert answers[0] == answers[1]
+
+
+def test_parts_on_spark_are_those_of_the_definition(spark: Spark) -> None:
+    part_oracle.check_parts(3, spark, named=part_oracle.REGIONS[:2])
 
 
 def test_no_column_is_taken_for_one_of_ours(spark: Spark) -> None:
