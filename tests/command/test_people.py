@@ -24,6 +24,7 @@ share = "1/4"
 kind = "histogram"
 column = "ward"
 """
+EVERY_MONTH = 'every = "month"\nstart = "2026-01"\nuntil = "2099-12"\n'
 MONTHS = {
     "january": "a,x b,y c,x",
     "february": "a,x b,y d,y",
@@ -302,6 +303,40 @@ def test_an_earlier_month_asked_again_shows_its_answer_after_the_dataset_went_on
     (tmp_path / "january.csv").write_text("person,ward\na,x\nb,y\nc,x\ne,x\n")
     code, shown, _ = release("january")
     assert code == 1 and shown is None
+
+
+def test_an_earlier_month_is_shown_again_under_a_schedule(release, tmp_path):
+    """Its share is the one of the period in which it was paid; the repeat once asked for one."""
+    for name in ("january", "february", "others"):
+        text = SCENARIO.format(name=name).replace('[budget]\nshare = "1/4"\n', "")
+        (tmp_path / f"{name}.toml").write_text(f"{text}[schedule]\n{EVERY_MONTH}")
+    months = {"january": release("january")[1]}
+    for name in ("february", "others"):
+        months[name] = release(name, "--continues", "january")[1]
+    for name, paid in months.items():
+        for options in ((), ("--continues", "january")):
+            code, shown, err = release(name, *options)
+            assert code == 0 and "asked before" in err
+            assert (shown["request"], shown["answers"]) == (paid["request"], paid["answers"])
+            state = shown["budget_state"]
+            assert (state["dataset"], state["debits"]) == ("january", 3)
+
+
+def test_a_later_month_is_shown_again_whatever_it_is_called(release, run, tmp_path):
+    """Its answers are in the dataset that it continued; another question of it is refused."""
+    release("january")
+    _, paid, _ = release("february", "--continues", "january", look=True)
+    for options in ((), ("--no-preflight",)):
+        code, shown, err = release("february", *options)
+        assert code == 0 and "asked before" in err and "dataset 'january'" in err
+        assert (shown["request"], shown["answers"]) == (paid["request"], paid["answers"])
+    assert release("february", "--new-people")[0] == 1
+    assert release("february", "--again")[0] == 1
+    path = tmp_path / "february.toml"
+    path.write_text(path.read_text().replace('"1/4"', '"1/8"'))
+    code, _, err = release("february")
+    assert code == 1 and "--continues january" in err
+    assert json.loads(run("ledger", "show", tmp_path / "ledger.db", "--json")[1])
 
 
 def test_a_dry_run_refuses_files_and_answers_are_opened_for_the_officer(

@@ -418,17 +418,43 @@ class Scenario:
         """The releases of the dataset whose answers are stored there, oldest first."""
         return self._read_ledger(ledger, read_releases, [])
 
+    def find_dataset(self, ledger: object = None) -> str:
+        """The dataset that this is about: its own, or the one that holds all answers to this very
+        batch of these very rows, such as another month's that it continued."""
+
+        def look(opened: Ledger, name: str) -> str:
+            if name in opened.datasets():
+                return name
+            asked, batch = register_table(table, self.queries, rows=True), self.batch_data()
+            return next(
+                (
+                    other
+                    for other in opened.copies(name, asked)
+                    if find_answered(opened, other, self.plan, batch, asked) is not None
+                ),
+                name,
+            )
+
+        table = self.open_table()
+        return self._read_ledger(ledger, look, self.dataset or table.name, registered=False)
+
     def _read_ledger(
-        self, ledger: object, read: Callable[[Ledger, str], Found], unknown: Found
+        self,
+        ledger: object,
+        read: Callable[[Ledger, str], Found],
+        unknown: Found,
+        *,
+        registered: bool = True,
     ) -> Found:
-        """What a ledger, which is not made, says of the dataset."""
+        """What a ledger, which is not made, says of the dataset, which it knows if `registered`."""
         url = ledger if ledger is not None else self.ledger
         if "://" not in str(url) and not Path(str(url)).exists():
             return unknown
         name = self.dataset or self.open_table().name
         try:
             with Ledger(url, create=False) as opened:
-                return read(opened, name) if name in opened.datasets() else unknown
+                known = not registered or name in opened.datasets()
+                return read(opened, name) if known else unknown
         except EmptyLedger:
             return unknown
 

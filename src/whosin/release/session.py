@@ -366,6 +366,8 @@ class Session:
         if not self._again and (answered := self._find_answered(queries)) is not None:
             self.request = answered
             self._note(describe_repeat(answered))
+            if self.share is None:
+                self._share_period(known=True)
             return
         goes_on, amend = amend, amend or (known and self._corrects())
         amend = amend and known and not self._is_registered()

@@ -111,11 +111,22 @@ def release(
                 value=continues,
                 hint="whosin ledger show names them; leave --continues out for the first release",
             )
+    elif request is None and not (again or new_people):
+        loaded = find_paid(loaded, ledger)
     choices = SessionChoices(request, amend, again, new_people)
     if again or not loaded.was_asked(ledger, request, amend=amend):
         prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
     answered = run_release(loaded, ledger, choices, quiet=json)
     show_answers(loaded, answered, report, reader, save, json)
+
+
+def find_paid(loaded: Scenario, ledger: str | None) -> Scenario:
+    """The same scenario in the dataset that has its answers already, such as an earlier month's."""
+    found = loaded.find_dataset(ledger)
+    if found != (loaded.dataset or loaded.open_table().name):
+        print_warning(f"these rows are part of dataset {found!r}, which has these answers")
+        return replace(loaded, dataset=found)
+    return loaded
 
 
 def check_paths(save: Path | None, report: Path | None, reader: str | None = None) -> None:
@@ -398,6 +409,8 @@ def sql(
         check_answer_files(loaded, save)
         warn_signers(loaded, report)
         loaded = loaded.keep_table()
+        if request is None and not again:
+            loaded = find_paid(loaded, ledger)
         if again or not loaded.was_asked(ledger, request, amend=amend):
             prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
         choices = SessionChoices(request, amend, again)
