@@ -64,10 +64,10 @@ def _lines(kind: str, peer: str, url: object, floor: Callable[[int], None]) -> I
     yield Row(work, shared, "half of raw commits", shared <= 2 * raw, f"{peer}, one process", raw)
     many = _many(url)
     yield Row(f"1,000 debits at once, {kind}", many, "1 s", many < 1, f"{peer}, one", least)
-    parts, beside = _parts(url)
+    parts, few, beside = _parts(url)
     yield Row(f"1,000 parts at once, {kind}", parts, "1 s", parts < 1, f"{peer}, one", least)
     work = f"one durable debit beside {PARTS:,} parts, {kind}"
-    yield Row(work, beside, "as without parts", beside < 2 * debit, "whosin, no parts", debit)
+    yield Row(work, beside, "as beside 1,000", beside < 2 * few, "whosin, 1,000 parts", few)
 
 
 def _ledger(url: object, floor: Callable[[int], None]) -> dict[str, float]:
@@ -116,8 +116,8 @@ def _many(url: object) -> float:
         return time.perf_counter() - start
 
 
-def _parts(url: object) -> tuple[float, float]:
-    """Seconds for a batch over a thousand parts, and for a debit beside many other parts."""
+def _parts(url: object) -> tuple[float, float, float]:
+    """Seconds for a batch over a thousand parts, for a debit beside these, and beside a million."""
 
     def ask(part: str) -> Spend:
         return replace(PRICE, registration=TABLE, part=part)
@@ -127,11 +127,15 @@ def _parts(url: object) -> tuple[float, float]:
         start = time.perf_counter()
         ledger.debits("parts", {f"{number}": ask(f"p{number}") for number in range(1000)})
         together = time.perf_counter() - start
-        _fill_parts(url)
-        start = time.perf_counter()
-        for number in range(DEBITS):
-            ledger.debit("parts", f"beside {number}", ask(f"q{997 * number + 1}"))
-        return together, (time.perf_counter() - start) / DEBITS
+        seconds = []
+        for kind in "pq":
+            start = time.perf_counter()
+            for number in range(DEBITS):
+                ledger.debit("parts", f"{kind}/{number}", ask(f"{kind}{997 * number % 1000}"))
+            seconds.append((time.perf_counter() - start) / DEBITS)
+            if kind == "p":
+                _fill_parts(url)
+        return together, seconds[0], seconds[1]
 
 
 def _fill_parts(url: object) -> None:
@@ -145,8 +149,9 @@ def _fill_parts(url: object) -> None:
         return
     import psycopg
 
-    with psycopg.connect(str(url)) as base:
+    with psycopg.connect(str(url)) as base:  # a server looks at a table that grows by itself
         base.execute(text)
+        base.execute("ANALYZE whosin_parts")
 
 
 def _ask(url: object, worker: int, ready: Any) -> None:
