@@ -134,6 +134,7 @@ def read_ranged(value: object, field: str, accepted: str) -> Fraction:
     if not RANGE_CHECKS[accepted](number):
         meant = number / 100
         percent = number > 1 and not RANGE_CHECKS[accepted](Fraction(100))
+        percent = percent and not str(value).strip().endswith("%")
         if not percent or not RANGE_CHECKS[accepted](meant):
             raise invalid_value(field, accepted, value)
         hint = f"write {spell(float(meant))} for {spell(float(number))}%"

@@ -16,6 +16,7 @@ from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, WhosinErro
 from whosin.ledger import Cost, Spend, encoding, store, verify
 from whosin.ledger.budget import Accounts, PartLevel
 from whosin.ledger.registration import Registration
+from whosin.report.accounts import accounts_lines
 
 PLANS = {
     "add-remove": wi.calibrate(wi.Epsilon(1)),
@@ -465,6 +466,45 @@ def test_a_quota_moves_and_is_revoked(ledger, clock):
     ledger.set_quota("d", "ann", 1)
     pay(ledger, "four", "1/2")
     assert [each.kind for each in ledger.history("d")].count("quota") == 5
+    verify(ledger, "d")
+
+
+def test_a_member_of_a_revoked_quota_is_like_everyone_else(ledger, tmp_path, clock):
+    ledger.register("d", PLANS["add-remove"])
+    ledger.set_quota("d", "team", "1/4", until="2027-12-31", members=["bob", "eve"])
+    with wi.Ledger(tmp_path / "ledger.db", who="bob") as bob:
+        pay(bob, "one", "1/8")
+        ledger.revoke_quota("d", "team")
+        pay(bob, "two", "1/2")
+        clock("2028-01-01")
+        pay(bob, "three", "1/4")
+        assert bob.budget_state("d").seen_by("bob").accounts.quotas == {}
+    state = ledger.budget_state("d")
+    assert state.unreserved.remaining == pytest.approx(1 / 8) == state.remaining
+    assert "Quota team was revoked; ε = 0.125 of it was spent." in accounts_lines(state)
+    assert verify(ledger, "d").debits == 3
+
+
+def test_a_revoked_quota_opens_again_or_says_why_not(ledger, clock):
+    ledger.register("d", PLANS["add-remove"])
+    ledger.set_quota("d", "ann", "1/4")
+    ledger.set_quota("d", "bob", "1/4")
+    pay(ledger, "one", "1/8")
+    ledger.revoke_quota("d", "ann")
+    for share in (0, "1/100", "1/8"):
+        with pytest.raises(BudgetRefused, match=r"'ann' was revoked after it had spent 0\.125 of"):
+            ledger.set_quota("d", "ann", share)
+    with pytest.raises(BudgetRefused, match="quota 'ann' was revoked"):
+        ledger.move_quota("d", "bob", "1/8", "ann")
+    with pytest.raises(BudgetRefused, match=r"was revoked .* nothing is kept for anyone"):
+        ledger.revoke_quota("d", "ann")
+    with pytest.raises(InvalidInput) as raised:
+        ledger.set_quota("d", "ann", "150%")
+    assert "1.5%" not in (raised.value.hint or "")
+    ledger.set_quota("d", "ann", "3/8")
+    with pytest.raises(BudgetRefused, match=r"quota 'ann' .* has 0\.25 left"):
+        pay(ledger, "two", "1/2")
+    pay(ledger, "three", "1/4")
     verify(ledger, "d")
 
 

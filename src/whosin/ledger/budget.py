@@ -344,7 +344,7 @@ class Quota:
     Attributes:
         until: the last day on which they may spend it; "" for no end. What they leave is everyone's
             then.
-        members: whose answers are paid from it.
+        members: whose answers are paid from it; nobody's once it was revoked.
     """
 
     limit: Cost

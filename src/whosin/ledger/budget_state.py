@@ -116,7 +116,7 @@ class BudgetState(Displayed):
         others = [
             each
             for name, each in self.accounts.quotas.items()
-            if name not in theirs and each.is_open(self.today)
+            if name not in theirs and each.members and each.is_open(self.today)
         ]
         if others:
             limit, spent = (

@@ -382,8 +382,14 @@ class Ledger(Registry):
                 if twice:
                     message = f"{min(twice)!r} is a member of quota {other!r} already"
                     raise InvalidInput(message, field="members", value=min(twice))
-            spent = known.get(name, Quota(ZERO_COST)).spent
-            return {name: Quota(_read_limit(state, share), spent, ends, named)}
+            before = known.get(name, Quota(ZERO_COST, members=named))
+            limit = _read_limit(state, share)
+            more = limit.less(before.spent)
+            if not before.members and not (more.epsilon or more.rho):
+                raise _refuse_revoked(
+                    state, name, "a larger share opens it again, and a new name begins another one"
+                )
+            return {name: Quota(limit, before.spent, ends, named)}
 
         return self._change_quotas(dataset, "set", name, change)
 
@@ -393,6 +399,8 @@ class Ledger(Registry):
         def change(state: BudgetState, day: str) -> dict[str, Quota]:
             giver, taker = _find_quota(state, name), _find_quota(state, to)
             moved = _read_limit(state, share)
+            if not taker.members:
+                raise _refuse_revoked(state, to, "a --share of its own opens it again")
             if name == to or not moved.within(giver.limit.less(giver.spent)):
                 message = f"quota {name!r} has less than {share} of the budget left to move"
                 raise BudgetRefused(message, field="share", value=str(share))
@@ -404,11 +412,14 @@ class Ledger(Registry):
         return self._change_quotas(dataset, "moved", name, change)
 
     def revoke_quota(self, dataset: str, name: str) -> BudgetState:
-        """Take back what is unspent of a quota: its members can spend nothing more."""
+        """Take back what is unspent of a quota: its members are then like everyone else."""
 
         def change(state: BudgetState, day: str) -> dict[str, Quota]:
             quota = _find_quota(state, name)
-            return {name: replace(quota, limit=quota.limit.less(quota.limit.less(quota.spent)))}
+            if not quota.members:
+                raise _refuse_revoked(state, name, "nothing is kept for anyone")
+            spent = quota.limit.less(quota.limit.less(quota.spent))
+            return {name: replace(quota, limit=spent, members=())}
 
         return self._change_quotas(dataset, "revoked", name, change)
 
@@ -474,6 +485,12 @@ def _find_quota(state: BudgetState, name: str) -> Quota:
     if name not in state.accounts.quotas:
         raise UnknownName("quota", name, state.accounts.quotas)
     return state.accounts.quotas[name]
+
+
+def _refuse_revoked(state: BudgetState, name: str, hint: str) -> BudgetRefused:
+    spent = Fraction(state.accounts.quotas[name].limit.epsilon, state.budget.epsilon)
+    had = f"after it had spent {format_figures(spent, 4)} of the budget"
+    return BudgetRefused(f"quota {name!r} was revoked {had}", field="quota", value=name, hint=hint)
 
 
 def _read_day(value: object) -> str:

@@ -70,6 +70,10 @@ def _quota_lines(budget_state: BudgetState) -> list[str]:
     lines = []
     for name, view in budget_state.quota_states().items():
         each = quotas[name]
+        if name and not each.members:
+            spent = format_epsilon(view.epsilon)
+            lines.append(f"Quota {name} was revoked; ε = {spent} of it was spent.")
+            continue
         whole = format_epsilon(Fraction(view.budget.epsilon, EPSILON_UNITS))
         left = format_epsilon(view.spendable if each.is_open(budget_state.today) else 0)
         lines.append(f"Quota {_quota_name(name, each)}: ε = {whole}, left ε = {left}.")
@@ -84,7 +88,8 @@ def _quota_lines(budget_state: BudgetState) -> list[str]:
 
 def _quota_name(name: str, quota: Quota) -> str:
     until = f", until {quota.until}" if quota.until else ""
-    return f"{name} ({', '.join(quota.members)}{until})" if name else "of others"
+    members = ", ".join(quota.members) + until if quota.members else "revoked"
+    return f"{name} ({members})" if name else "of others"
 
 
 def budget_picture(budget_state: BudgetState, entries: Sequence[Entry]) -> dict[str, Any]:
