@@ -49,14 +49,16 @@ def together(nodeid: str) -> str:
     return "web" if file.startswith("tests/web/") and not file.endswith("test_page.py") else file
 
 
-@pytest.fixture(autouse=True)
-def made_up_rows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
     """Sessions on the few made-up rows of tests, of which most would be stopped by a look at them,
-    do not look; those of documentation, and of tests that say so, do."""
-    session = sys.modules.get("whosin.release.session")
-    documented = "house" in request.path.parts or "command" in request.path.parts
-    if session is not None and not documented and request.node.get_closest_marker("looks") is None:
-        monkeypatch.setitem(session.Session.__init__.__kwdefaults__, "preflight", False)
+    do not look; those of documentation, and of tests that say so, do. Before any fixture: those of
+    a module make sessions, too."""
+    from whosin.release.session import Session
+
+    documented = "house" in item.path.parts or "command" in item.path.parts
+    looks = documented or item.get_closest_marker("looks") is not None
+    Session.__init__.__kwdefaults__["preflight"] = looks
 
 
 @pytest.fixture

@@ -38,7 +38,8 @@ def test_numbers_are_rounded_in_the_direction_that_is_named():
         size = Fraction(10) ** rng.randint(-9, 9)
         value = Fraction(rng.randint(1, 10**9), rng.randint(1, 10**9)) * size
         for number in (value, float(value)):
-            low, high = (Fraction(format_figures(number, 6, side)) for side in ("down", "up"))
+            said = [format_figures(number, 6, side) for side in ("down", "up")]
+            low, high = (Fraction(each.replace(",", "")) for each in said)
             assert low <= number <= high and high - low <= Fraction(1, 10**5) * high
             assert Fraction(format_decimals(number, 3, "down")) <= number
             assert number <= Fraction(format_decimals(number, 3, "up"))
