@@ -81,5 +81,5 @@ def test_sql_prices_and_a_release(server: httpx.Client) -> None:
     made = server.post("/api/release", json=body).json()
     assert [len(each["rows"]) for each in made["answers"]] == [3, 3, 3]
     changed = SCENARIO | {"features": [{"name": "stays", "kind": "count"}]}
-    body = {"scenario": changed, "request": "related-2"}
+    body = {"scenario": changed, "request": "related-2", "accept": True}
     assert "feature" in server.post("/api/release", json=body).json()["error"]["message"]
