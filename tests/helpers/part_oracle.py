@@ -41,7 +41,7 @@ def ask_parts(
         placed["people"],
         "who",
         {
-            "region": Values(REGIONS, constant=part == "region"),
+            "region": Values(tuple(REGIONS), constant=part == "region"),
             "visited": Range(0, 100, step=1),
             "own": Range(0, 100, step=1),
         },
@@ -110,10 +110,10 @@ def check_parts(
     mine = [own(lambda: PERSON, chance.randint(2, 4)) for _ in range(2)]
     found, parts = [], []
     for added in (([], []), *mine):
-        tables = [one + other for one, other in zip(rest, added, strict=True)]
-        found.append(ask_parts(*tables, engine, put, part, named))
-        assert found[-1] == expect_parts(*tables, named), seed
-        parts.append(find_part(tables[0], PERSON))
+        people, visits = rest[0] + added[0], rest[1] + added[1]
+        found.append(ask_parts(people, visits, engine, put, part, named))
+        assert found[-1] == expect_parts(people, visits, named), seed
+        parts.append(find_part(people, PERSON))
     per = len(found[0]) // len(named)
     for one, other in ((0, 1), (0, 2), (1, 2)):
         changed = {
