@@ -6,6 +6,7 @@ import io
 import json
 from dataclasses import replace
 from fractions import Fraction
+from math import ceil
 from typing import Any
 
 import pytest
@@ -13,8 +14,9 @@ from rich.console import Console
 
 import release_oracle as oracle
 import whosin as wi
-from whosin.release import Count, Keys, Marginals, Mean, Range, Top
-from whosin.release.answer import Answer, too_noisy
+from whosin.ledger import Ledger
+from whosin.release import Count, Keys, Marginals, Mean, Median, Quantile, Range, Sum, Top
+from whosin.release.answer import Answer, read_releases, too_noisy
 from whosin.release.cost import NOISY_LEVEL
 from whosin.report import html, releases
 from whosin.report.terminal import print_table
@@ -29,7 +31,7 @@ DOMAINS = {"ward": ["A", "B", "C"], "x": Range(0, 10)}
 
 def made(*queries, ledger):
     data = oracle.table(ROWS, DOMAINS, max_groups=1, max_rows_per_group=1)
-    session = wi.Session(data, oracle.WITH_DELTA["add-remove"], ledger)
+    session = wi.Session(data, oracle.WITH_DELTA["add-remove"], ledger, preflight=False)
     return session.release(list(queries), share=1)
 
 
@@ -50,9 +52,11 @@ def test_marks_are_those_of_the_definition() -> None:
     for _, value, low, high in rows:
         error = Fraction(max(high - value, value - low)) / Fraction("1.96")
         wanted.append(error > Fraction("0.3") * abs(value))
+    assert too_noisy(columns, rows, signed=True) == tuple(wanted)
+    wanted[3] = True  # what cannot be below 0
     assert too_noisy(columns, rows) == tuple(wanted)
     assert (
-        wanted == [True, False, True, False, True, False, True, True, False] and NOISY_LEVEL == 0.3
+        wanted == [True, False, True, True, True, False, True, True, False] and NOISY_LEVEL == 0.3
     )
     assert too_noisy(("rank", "ward"), [[1, "A"]]) == ()
 
@@ -62,7 +66,7 @@ def test_a_mean_whose_interval_is_the_whole_range_is_marked(tmp_path) -> None:
     answer = made(Mean(column="x", by="ward"), ledger=tmp_path / "l.db")[0]
     for row, marked in zip(answer.rows, answer.noisy, strict=True):
         assert marked or row[-2:] != (0, 10)
-    rows = (("A", 97, 60, 100), ("B", 97, 90, 100), ("C", 100, 60, 100), ("other", 80, 60, 100))
+    rows = (("A", 97, 60, 100), ("B", 97, 96, 100), ("C", 100, 60, 100), ("other", 80, 60, 100))
     counted = {**answer.question["counted"], "ranges": {"x": ("60", "100")}}
     changed = replace(answer, rows=rows, question={**answer.question, "counted": counted})
     assert changed.noisy == (True, False, True, True)
@@ -110,3 +114,34 @@ def test_others_have_none(tmp_path) -> None:
     [answer] = made(Top(by="ward", k=1), ledger=tmp_path / "l.db")
     assert isinstance(answer, Answer) and answer.noisy == () and answer.noisy_note == ""
     assert "noisy" not in answer.to_dict()
+
+
+def test_what_cannot_be_below_zero_and_is_has_a_mark(tmp_path) -> None:
+    """A count of -3,043 that is surely below 0 is noise; a sum of what can be negative is not."""
+    rows = (("A", -3043, -4679, -1407),)
+    domains = {**DOMAINS, "x": Range(-10, 10)}
+    data = oracle.table(ROWS, domains, max_groups=1, max_rows_per_group=1)
+    asked = [Count(by="ward"), Sum(column="x", by="ward"), Sum(column="x", factor=2, offset=20)]
+    session = wi.Session(data, oracle.WITH_DELTA["add-remove"], tmp_path / "l.db")
+    answers = session.release(asked, share=1)
+    marks = [replace(each, rows=[rows[0][-len(each.columns) :]]).noisy for each in answers]
+    assert marks == [(True,), (False,), (True,)]
+
+
+def test_a_rank_without_an_interval_says_how_many_rows_it_needs(tmp_path) -> None:
+    """The cell of other has no row, and nothing public or paid for tells."""
+    queries = [Median(column="x", by="ward"), Quantile(column="x", quantile="1/10")]
+    queries += [Median(column="x", interval=True)]
+    release = made(*queries, ledger=tmp_path / "l.db")
+    data = oracle.table(ROWS, DOMAINS, max_groups=1, max_rows_per_group=1)
+    session = wi.Session(data, oracle.WITH_DELTA["add-remove"], tmp_path / "m.db")
+    estimates = session.dry_run(queries, share=1)
+    for answer, each, least in zip(release, estimates, (0.5, 0.1, None), strict=True):
+        if least is None:
+            assert "star" not in answer.statement and answer.details is None
+        else:
+            needed = ceil(each.within / least)
+            assert f"with fewer than about {needed:,} rows" in answer.statement
+    ledger = Ledger(tmp_path / "l.db")
+    [again] = read_releases(ledger, release.budget_state.dataset)
+    assert [each.statement for each in again] == [each.statement for each in release]

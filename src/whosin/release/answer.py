@@ -4,9 +4,11 @@ Cells that are too noisy to read, by one rule: the 95% interval against what it 
 looks at an answer that was paid for and at nothing else. Amounts (counts, sums) are measured by
 themselves, as statistical offices do: a relative standard error above 30%, taken as how far the
 farther end of the interval is from the value, over 1.96. That is a little more than Laplace noise
-has, so no cell that is too noisy goes unmarked, and none whose interval was cut off. Points of a
-column (means, medians, quantiles) have no 0 of their own: they are measured by the column's
-declared range, of which their interval may cover at most a quarter.
+has, so no cell that is too noisy goes unmarked, and none whose interval was cut off. What cannot be
+below 0 and is below it has no size to be measured by. Points of a column (means, medians,
+quantiles) have no 0 of their own: they are measured by the column's declared range, of which their
+interval may cover at most a tenth. A rank without an interval cannot be marked: its statement says
+how many rows it needs.
 """
 
 from __future__ import annotations
@@ -30,7 +32,7 @@ from whosin.release.column_expressions import free_column_name
 from whosin.release.contribution_bounds import bounds_statement
 from whosin.release.cost import NOISY_LEVEL, OPTIMAL_SPLIT, apportion_cost, is_too_noisy
 from whosin.release.queries import QUERIES
-from whosin.release.queries.base import POINT
+from whosin.release.queries.base import POINT, RANK_ROWS
 
 NOISY_MARK = "*"
 
@@ -39,17 +41,16 @@ def too_noisy(
     columns: Sequence[str],
     rows: Sequence[Sequence[Any]],
     ends: tuple[float, float] | None = None,
+    *,
+    signed: bool = False,
 ) -> tuple[bool, ...]:
-    """For each row whether its interval is too wide; nothing for answers without intervals.
-
-    Args:
-        ends: of the declared range, for points of a column.
-    """
+    """For each row whether its interval is too wide; nothing for answers without intervals. The
+    arguments are those of `is_too_noisy`."""
     if not {"value", "low", "high"} <= set(columns):
         return ()
     at = [columns.index(name) for name in ("value", "low", "high")]
     cells = ([row[index] for index in at] for row in rows)
-    return tuple(is_too_noisy(value, low, high, ends) for value, low, high in cells)
+    return tuple(is_too_noisy(*each, ends, signed=signed) for each in cells)
 
 
 def noisy_note(marks: Sequence[bool], *, of_range: bool = False) -> str:
@@ -59,7 +60,7 @@ def noisy_note(marks: Sequence[bool], *, of_range: bool = False) -> str:
     many = "" if len(marks) == 1 else f" ({spell(sum(marks))} of {spell(len(marks))} cells)"
     why = f"a relative standard error above {spell(100 * NOISY_LEVEL)}%"
     if of_range:
-        why = "the interval covers more than a quarter of the column's range"
+        why = "the interval covers more than a tenth of the column's range"
     return f"{NOISY_MARK} Too noisy to read: {why}{many}."
 
 
@@ -75,6 +76,12 @@ CUT_OFF = (
     "biased away from that end."
 )
 """What the answer with a mean near an end of its range says about it."""
+
+RANK_NOTE = (
+    "No star can mark a value without an interval: with fewer than about {rows} rows that count, a "
+    "value says nothing. Count the rows of the same groups, or ask with interval = true."
+)
+"""What an answer with medians or quantiles without intervals says about them."""
 
 SYNTHETIC_NOTE = (
     "The rows are nobody's: they were drawn from a model of noisy tables. On average over its "
@@ -163,9 +170,9 @@ class Answer(Displayed):
     @property
     def noisy(self) -> tuple[bool, ...]:
         """For each row whether it is too noisy to read: a relative standard error above 30%, or of
-        a mean, median or quantile an interval over more than a quarter of the column's range.
+        a mean, median or quantile an interval over more than a tenth of the column's range.
         Nothing for answers without intervals."""
-        return too_noisy(self.columns, self.rows, ends=self._ends)
+        return too_noisy(self.columns, self.rows, ends=self._ends, signed=self._is_signed)
 
     @property
     def _ends(self) -> tuple[float, float] | None:
@@ -174,6 +181,20 @@ class Answer(Displayed):
         kind = QUERIES.get(str(self.question.get("query")))
         if kind is None or kind.scale != POINT or counted is None or column is None:
             return None
+        return self._read_range(counted, column)
+
+    @property
+    def _is_signed(self) -> bool:
+        """Whether its numbers can be below 0 without noise: sums of what can be."""
+        asked, counted = self.question, self.question.get("counted") or {}
+        if asked.get("query") == "sum" and counted:
+            return self._read_range(counted, asked["column"])[0] < 0
+        ends = counted.get("ranges", {}).values()
+        summed = self.details is not None and "sums" in self.details
+        return summed and any(rational(low) < 0 for low, _ in ends)
+
+    def _read_range(self, counted: Mapping[str, Any], column: str) -> tuple[float, float]:
+        """The range of a column, as the question transforms it."""
         factor, offset = (
             float(rational(self.question.get(key, plain)))
             for key, plain in (("factor", 1), ("offset", 0))
@@ -209,6 +230,8 @@ class Answer(Displayed):
         said = "" if counted is None else bounds_statement(counted, "low" in self.columns)
         if self._at_end:
             said += f" {CUT_OFF}"
+        if self.details and RANK_ROWS in self.details:
+            said += f" {RANK_NOTE.format(rows=spell(self.details[RANK_ROWS]))}"
         if "all_low" in self.columns:
             return f"{said} {SEVERAL_TABLES_NOTE}"
         if self.details and "quality" in self.details:

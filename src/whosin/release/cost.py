@@ -39,7 +39,7 @@ NOISY_LEVEL = 0.3
 NORMAL_QUANTILE = 1.96
 LAPLACE_QUANTILE = math.log(20) / math.sqrt(2)
 """95% of one Laplace noise are within so many standard deviations; of sums of several, more."""
-MAX_RANGE_SHARE = 0.25
+MAX_RANGE_SHARE = 0.1
 """The share of a column's range above which the interval of a point of it is marked."""
 LESS_NOISE = "spend more budget, declare larger steps, or let fewer rows of a person count"
 SELECTION_MARGIN = 1 + Fraction(1, 2**40)
@@ -72,16 +72,20 @@ def is_too_noisy(
     low: float,
     high: float,
     ends: tuple[float, float] | None = None,
+    *,
+    signed: bool = False,
 ) -> bool:
     """Whether a 95% interval is too wide to read: against the value, or for a point of a column
     against its declared range. It is the one rule for answers and for what is expected of them.
 
     Args:
         ends: of the declared range, for points of a column.
+        signed: whether the number without noise can be below 0.
     """
     if ends is not None:
         return high - low > MAX_RANGE_SHARE * (ends[1] - ends[0])
-    return max(value - low, high - value) / NORMAL_QUANTILE > NOISY_LEVEL * abs(value)
+    size = abs(value) if signed else max(value, 0.0)
+    return max(value - low, high - value) / NORMAL_QUANTILE > NOISY_LEVEL * size
 
 
 @dataclass(frozen=True)

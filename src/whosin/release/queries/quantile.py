@@ -43,7 +43,7 @@ from whosin.release.cost import (
 )
 from whosin.release.domains import Range
 from whosin.release.engines.base import Progress, whole_numbers
-from whosin.release.queries.base import NAME, POINT, NumberQuery, Query, plain_number
+from whosin.release.queries.base import NAME, POINT, RANK_ROWS, NumberQuery, Query, plain_number
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
 
@@ -295,7 +295,9 @@ class RankQuery(NumberQuery):
             selected = self._select(points, rounded, estimate.details)
             rows.append([*label, *(plain_number(float(each)) for each in selected)])
         names = ("value", "low", "high") if self.interval else ("value",)
-        return {"columns": [*cells.headings(*names), *names], "rows": rows}
+        answer = {"columns": [*cells.headings(*names), *names], "rows": rows}
+        needed = math.ceil(estimate.within / min(self.below, 1 - self.below))
+        return answer if self.interval else answer | {"details": {RANK_ROWS: needed}}
 
     def _select(
         self, points: Points, rounded: tuple[Array, Array, Array], noise: SelectionNoise
