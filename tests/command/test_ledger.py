@@ -213,3 +213,64 @@ def test_answers_of_the_only_dataset_need_no_name(run, tmp_path):
     assert run("ledger create ledger.db further --posterior 0.6 --prior 0.5")[0] == 0
     code, out, err = run("ledger answers ledger.db")
     assert (code, out) == (2, "") and "'further'" in err and "say which" in err
+
+
+ASKED = """
+[adversary]
+prior = 0.5
+[target]
+epsilon = 1
+[table]
+source = "stays.csv"
+privacy_unit = "who"
+part = "least(ward)"
+[domains]
+ward = ["a", "b"]
+[ledger]
+url = "books.db"
+[budget]
+share = "1/4"
+[[queries]]
+kind = "count"
+"""
+
+
+def foreseen(run, monkeypatch, who: str, part: str = "") -> tuple[dict, str]:
+    monkeypatch.setenv("LOGNAME", who)
+    with open("stays.toml", "w") as file:
+        file.write(ASKED + (f'part = "{part}"\n' if part else ""))
+    code, out, err = run("release stays.toml --dry-run")
+    assert (code, err) == (0, "")
+    data = answer(run("release stays.toml --dry-run --json"))["asker"]
+    assert (data["refusal"] is None) == ("would be refused" not in out)
+    assert data["refusal"] is None or data["refusal"].split(";")[0] in " ".join(out.split())
+    code, _, err = run("release stays.toml --yes")
+    refusal = err.removeprefix("whosin: ").strip()
+    assert (code == 0) == (data["refusal"] is None or data["known"]), err
+    assert code == 0 or data["refusal"].split(";")[0] in refusal
+    return data, out
+
+
+def test_a_dry_run_says_what_its_asker_has_left_and_whether_a_release_is_refused(
+    run, monkeypatch, tmp_path
+):
+    (tmp_path / "stays.csv").write_text("who,ward\np,a\nq,b\nr,a\n")
+    (tmp_path / "stays.toml").write_text(ASKED)
+    for variable in ("USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(variable, raising=False)
+    assert run("ledger create books.db stays --scenario stays.toml")[0] == 0
+    assert run("ledger quota books.db stays ann --share 0")[0] == 0
+    assert run("ledger quota books.db stays eve --share 1/4")[0] == 0
+    ann, out = foreseen(run, monkeypatch, "ann")
+    assert ann["left"] == 0 and "quota 'ann' of dataset 'stays' has 0 left" in ann["refusal"]
+    assert "'ann', who asks, has ε = 0 left today" in " ".join(out.split())
+    bob, _ = foreseen(run, monkeypatch, "bob", "a")
+    assert (bob["left"], bob["refusal"], bob["known"]) == (0.75, None, False)
+    for part, left in (("a", 0.5), ("b", 0.75)):
+        data, _ = foreseen(run, monkeypatch, "bob", part)
+        assert (data["left"], data["known"]) == (left, part == "a")
+    eve, _ = foreseen(run, monkeypatch, "eve")
+    assert (eve["left"], eve["refusal"]) == (0.25, None)
+    again, out = foreseen(run, monkeypatch, "eve")
+    assert again["known"] and "quota 'eve'" in again["refusal"]
+    assert "Asked anew, they would be refused" in " ".join(out.split())

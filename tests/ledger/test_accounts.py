@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
@@ -506,6 +507,32 @@ def test_a_revoked_quota_opens_again_or_says_why_not(ledger, clock):
         pay(ledger, "two", "1/2")
     pay(ledger, "three", "1/4")
     verify(ledger, "d")
+
+
+@pytest.mark.parametrize("relation", PLANS)
+def test_what_is_left_for_an_asker_can_be_spent_and_no_more(tmp_path, relation, clock):
+    for seed in range(12):
+        chance = random.Random(seed)
+        schedule = {**YEAR, "every": "quarter", "unspent": chance.choice(["rolls-on", "lapses"])}
+        with wi.Ledger(tmp_path / f"{seed}.db", who="free") as ledger:
+            plan = PLANS[relation]
+            ledger.register("d", plan, TABLE, schedule=schedule if seed % 2 else None)
+            for who in chance.sample(["bob", "eve", "ann"], 2):
+                ledger.set_quota("d", who, chance.choice(["1/5", "1/10", 0]))
+            for number in range(5):
+                who, part = chance.choice(["bob", "eve", "free"]), chance.choice(["a", "b", None])
+                with wi.Ledger(tmp_path / f"{seed}.db", who=who) as asker:
+                    with suppress(BudgetRefused):
+                        asker.debit(
+                            "d", str(number), ask(part, Fraction(1, chance.choice([20, 9])))
+                        )
+                    levels = asker.part_levels("d", ["a", "b"])
+                    for each in ("a", "b", None):
+                        left = asker.budget_state("d").left_for(who, levels.get(each))
+                        if left:
+                            asker.check("d", [ask(each, left)])
+                        with pytest.raises(BudgetRefused):
+                            asker.check("d", [ask(each, left + 1e-9)])
 
 
 def test_quotas_never_exceed_the_total(ledger, tmp_path):

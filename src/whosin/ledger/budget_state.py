@@ -131,6 +131,23 @@ class BudgetState(Displayed):
         """The state beside what quotas keep."""
         return self.within(self.budget.limit.less(self.accounts.kept(self.today)))
 
+    def left_for(self, who: str, part: PartLevel | None = None) -> float:
+        """What one asker may spend today of a question about everyone, or about the one part with
+        this level: what their quota, or what all quotas leave, the period and the total allow."""
+        day = self.today
+        seen = self if part is None else self.seen_from(part)
+        mine = [each for each in self.accounts.quotas.values() if who in each.members]
+        views = [
+            replace(self.within(each.limit if each.is_open(day) else ZERO_COST), spent=each.spent)
+            for each in mine
+        ] or [seen.within(self.budget.limit.less(self.accounts.kept(day)))]
+        if self.schedule is not None:
+            allowed = ZERO_COST
+            if self.schedule.find_period(day) is not None:
+                allowed = self.schedule.ceiling(self.accounts, day)
+            views.append(seen.within(allowed))
+        return min(each.spendable for each in (seen, *views))
+
     def accounts_data(self) -> dict[str, Any]:
         """Where the budget was and may be spent, as plain data; nothing where that was not said."""
         data: dict[str, Any] = {}

@@ -405,17 +405,23 @@ class Registry:
         changes = registration is not None and _changes_table(budget_state, registration, amend)
         retried = resume and budget_state.plan.to_dict() == plan.to_dict()
         if not paid and (not retried or (changes and not budget_state.spendable_units)):
-            with self._store.reading() as connection:
-                level = entries.part_level(connection, name, part)
-                moment = self._store.stamp(connection)
-            asker = {"who": self.who, "moment": moment}
-            states.check_session(budget_state, plan, budget, share, part=part, level=level, **asker)
+            self.check_plan(budget_state, plan, share, part)
         if changes and registration is not None:
             states.open_for_debits(budget_state)
             budget_state = self.amend(name, registration)
             assert budget_state.registered is not None
             budget_state.registered.check(name, registration)
         return budget_state
+
+    def check_plan(
+        self, budget_state: BudgetState, plan: Plan, share: object, part: str | None
+    ) -> None:
+        """Whether a session of this asker could begin now: see `check_session`."""
+        with self._store.reading() as connection:
+            level = entries.part_level(connection, budget_state.dataset, part)
+            asker = {"who": self.who, "moment": self._store.stamp(connection)}
+        budget = _read_budget(plan)
+        states.check_session(budget_state, plan, budget, share, part=part, level=level, **asker)
 
     def amend(self, dataset: str, registration: Registration) -> BudgetState:
         """Record that a dataset goes on with another table, other domains or bounds, under the same

@@ -20,17 +20,17 @@ from typing import Any
 import numpy as np
 
 from whosin.calibration import Plan, calibrate
-from whosin.errors import InvalidInput, WhosinError, spell
+from whosin.errors import BudgetRefused, InvalidInput, WhosinError, spell
 from whosin.exact import Array, exact_fraction, format_figures, round_up
 from whosin.ledger import Ledger, encoding
-from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Accounts, Cost, PartLevel, Spend
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Accounts, Budget, Cost, PartLevel, Spend
 from whosin.ledger.registration import Registration
 from whosin.ledger.registry import STEP_KEY
 from whosin.noise import GaussianNoise, LaplaceNoise, selection_epsilon, selection_rho, top_k
 from whosin.noise.distributions import Noise, square_root_up
 from whosin.noise.source import MAX_SCALE_PARAMETER
 from whosin.release.contribution_bounds import Aggregate, ContributionBounds, CostWarning
-from whosin.release.table import Table, register_question
+from whosin.release.table import Table, register_question, register_table
 
 CONFIDENCE_LEVEL = 0.95
 OPTIMAL_SPLIT = "optimal"
@@ -444,6 +444,59 @@ def priced_spends(
         replace(each.spend, registration=register_question(registration, each.query, table))
         for each in paid
     ]
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a ledger would say to whoever asks now.
+
+    Attributes:
+        who: asks.
+        left: the ε that they may spend on these questions: see `BudgetState.left_for`.
+        known: whether each question was paid for before.
+        refusal: why they would not be answered if they were asked anew; None where they would be.
+    """
+
+    who: str
+    left: float
+    known: bool
+    refusal: str | None
+
+
+def foresee_release(
+    ledger: Ledger,
+    dataset: str,
+    *,
+    table: Table,
+    plan: Plan,
+    estimates: Sequence[CostEstimate],
+    share: object,
+    amend: bool,
+) -> Outlook:
+    """What a ledger would say to a batch; nothing is spent, and no row is read."""
+    state = ledger.budget_state(dataset)
+    part = common_part([each.query for each in estimates], table)
+    level = None if part is None else ledger.part_levels(dataset, [part])[part]
+    left = state.left_for(ledger.who, level)
+    new = [each for each in estimates if each.first is None]
+    asked = {encoding.canonical_json(each.spend.what) for each in paid_estimates(new)}
+    paid = (each.body["what"] for each in ledger.history(dataset) if each.kind == "debit")
+    known = bool(new) and asked <= {encoding.canonical_json(each) for each in paid}
+    registration = register_table(table, [each.query for each in estimates])
+    try:
+        if new:
+            if state.schedule is not None and share is None:
+                share = state.schedule.share(state.today, Budget.of(plan))
+            ledger.check_plan(state, plan, share, part)
+        if state.registered is not None and state.registered.registration.universe is None:
+            registration = replace(registration, universe=None)
+        changed = state.registered and state.registered.difference(registration)
+        amended = registration if changed and (amend or not state.debits) else None
+        spends = priced_spends(paid_estimates(new), registration, table)
+        ledger.check(dataset, spends, amended=amended)
+    except BudgetRefused as error:
+        return Outlook(ledger.who, left, known, str(error))
+    return Outlook(ledger.who, left, known, None)
 
 
 def batch_cost(estimates: Iterable[CostEstimate], relation: str) -> Cost:

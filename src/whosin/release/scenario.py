@@ -326,7 +326,7 @@ class Scenario:
         def look(opened: Ledger, name: str) -> dict[int, CostEstimate]:
             return continue_streams(opened, name, table, self.plan, self.queries)
 
-        return self._read_ledger(ledger, look, {})
+        return self.read_ledger(ledger, look, {})
 
     def period_share(self) -> Fraction | None:
         """The share of today's period, which a batch spends by default; None without a schedule."""
@@ -412,11 +412,11 @@ class Scenario:
     def read_budget_state(self, ledger: object = None) -> BudgetState | None:
         """Where the dataset stands in its ledger or another one, which is not made; None where it
         has no budget yet."""
-        return self._read_ledger(ledger, partial(Ledger.budget_state, parts=True), None)
+        return self.read_ledger(ledger, partial(Ledger.budget_state, parts=True), None)
 
     def read_releases(self, ledger: object = None) -> list[Release]:
         """The releases of the dataset whose answers are stored there, oldest first."""
-        return self._read_ledger(ledger, read_releases, [])
+        return self.read_ledger(ledger, read_releases, [])
 
     def find_dataset(self, ledger: object = None) -> str:
         """The dataset that this is about: its own, or the one that holds all answers to this very
@@ -436,9 +436,9 @@ class Scenario:
             )
 
         table = self.open_table()
-        return self._read_ledger(ledger, look, self.dataset or table.name, registered=False)
+        return self.read_ledger(ledger, look, self.dataset or table.name, registered=False)
 
-    def _read_ledger(
+    def read_ledger(
         self,
         ledger: object,
         read: Callable[[Ledger, str], Found],
@@ -486,7 +486,7 @@ class Scenario:
                 require_same_rows(opened, name, named, asked)
             return bool(opened.requests(name, f"{named}/"))
 
-        return self._read_ledger(ledger, look, False)
+        return self.read_ledger(ledger, look, False)
 
     def batch_data(self) -> dict[str, Any]:
         """What is asked, as plain data, which `name_request` names."""

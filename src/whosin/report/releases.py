@@ -15,7 +15,7 @@ from whosin.ledger import BudgetState
 from whosin.release import Answer, CostEstimate, Release
 from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.contribution_bounds import CostWarning
-from whosin.release.cost import ExpectedError, batch_cost
+from whosin.release.cost import ExpectedError, Outlook, batch_cost
 from whosin.release.queries import QUERIES, Query
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report import card
@@ -136,6 +136,7 @@ def describe_estimates(
     state: BudgetState | None = None,
     suggestions: Sequence[Suggestion] = (),
     people: int | None = None,
+    outlook: Outlook | None = None,
 ) -> Document:
     """What a batch would cost and how good it would be.
 
@@ -171,6 +172,7 @@ def describe_estimates(
     if state is not None:
         left = [f"The dataset has ε = {format_epsilon(state.spendable)} left in its ledger."]
         left += accounts_lines(state)
+    left += [] if outlook is None else _outlook_lines(outlook)
     first = make_section("", dry, " ".join(promise), estimate_table(plan, estimates), *within)
     better = [
         make_section("What would make it better", *map(suggestion_words, suggestions))
@@ -179,6 +181,20 @@ def describe_estimates(
     last = make_section("", *_describe_cautions(estimates), whole, *left, *filter(None, public))
     sizes = _describe_sizes(estimates)
     return Document("", (first, *sizes, *tables, *_describe_gains(estimates), *better, last))
+
+
+def _outlook_lines(outlook: Outlook) -> list[str]:
+    """What is left for whoever asks, and whether a release would be refused."""
+    lines = [
+        f"For these questions {outlook.who!r}, who asks, has ε = {format_epsilon(outlook.left)} "
+        "left today."
+    ]
+    again = "They were asked before: of the same rows the answers are shown again, for nothing."
+    lines += [again] * outlook.known
+    if outlook.refusal is not None:
+        when = "Asked anew, they" if outlook.known else "A release"
+        lines.append(f"{when} would be refused: {outlook.refusal}.")
+    return lines
 
 
 def _describe_sizes(estimates: Sequence[CostEstimate]) -> Iterator[TextSection]:

@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from shlex import quote
 from shutil import which
@@ -97,7 +98,7 @@ def release(
     if continues is not None:
         loaded = replace(loaded, dataset=continues)
     if dry_run:
-        show_estimate(loaded, ledger, json)
+        show_estimate(loaded, ledger, json, amend=amend or continues is not None)
         return
     check_answer_files(loaded, save)
     warn_signers(loaded, report)
@@ -186,9 +187,10 @@ def warn_signers(loaded: Scenario, report: Path | None) -> None:
         print_unsaid(loaded.about, SIGNED_KEYS)
 
 
-def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
+def show_estimate(loaded: Scenario, ledger: str | None, json: bool, *, amend: bool) -> None:
     """What a scenario costs; nothing is spent."""
     from whosin.release.accuracy import suggest_changes
+    from whosin.release.cost import foresee_release
     from whosin.report import releases
 
     title, plan, table = loaded.title, loaded.plan, loaded.open_table()
@@ -196,6 +198,9 @@ def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
     estimates = [streams.get(n, each) for n, each in enumerate(loaded.estimate_cost(table))]
     suggestions = suggest_changes(table, plan, loaded.queries, estimates, loaded.budget)
     state = loaded.read_budget_state(ledger)
+    share = loaded.budget.get("share", None if loaded.schedule else 1)
+    asked: dict[str, Any] = {"table": table, "plan": plan, "estimates": estimates, "share": share}
+    outlook = loaded.read_ledger(ledger, partial(foresee_release, amend=amend, **asked), None)
     listed = [releases.estimate_data(estimate) for estimate in estimates]
     data: dict[str, Any] = {
         "title": title,
@@ -208,7 +213,8 @@ def show_estimate(loaded: Scenario, ledger: str | None, json: bool) -> None:
     if tables := [each for estimate in estimates for each in estimate.tables]:
         data["tables"] = tables
     data |= {} if state is None else state.accounts_data()
-    shown = title, plan, estimates, state, suggestions, table.people
+    data |= {} if outlook is None else {"asker": vars(outlook)}
+    shown = title, plan, estimates, state, suggestions, table.people, outlook
     print_result(json, data, releases.describe_estimates, *shown)
 
 
@@ -404,7 +410,7 @@ def sql(
         data = _sql_scenario(scenario, loaded)
         print_json(data) if json else print(toml_text(data), end="")
     elif dry_run:
-        show_estimate(loaded, ledger, json)
+        show_estimate(loaded, ledger, json, amend=amend)
     else:
         check_answer_files(loaded, save)
         warn_signers(loaded, report)
