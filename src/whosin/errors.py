@@ -339,11 +339,11 @@ def _nearest_name(got: str, names: list[str]) -> str | None:
 
     if not 1 < len(got) <= MAX_VALUE_LENGTH:
         return None
-    most = 2 if len(got) >= LONG_NAME_LENGTH else 1
     near = [
         (slips, -SequenceMatcher(None, got, name).ratio(), name)
         for name in names
-        if abs(len(name) - len(got)) <= most
+        if abs(len(name) - len(got))
+        <= (most := 2 if max(len(got), len(name)) >= LONG_NAME_LENGTH else 1)
         and (slips := _edit_distance(got.lower(), name.lower())) <= most
     ]
     if near:

@@ -6,7 +6,7 @@ import pytest
 
 from whosin import isolation
 from whosin.documents import parse_toml, toml_lines
-from whosin.errors import InvalidInput, Mistakes, OutOfMemory, SeveralMistakes
+from whosin.errors import InvalidInput, Mistakes, OutOfMemory, SeveralMistakes, UnknownName
 from whosin.release.scenario import load_scenario, read_scenario
 
 ROWS = "id,age,ward,date\n1,34,North,2024-01-02\n2,71,South,2024-01-05\n"
@@ -70,6 +70,29 @@ def test_every_mistake_is_said_with_its_line_and_the_line_to_paste(folder):
 def test_what_is_pasted_is_right_also_where_it_is_alone(folder, right):
     (one,) = mistakes(folder, GOOD.replace(right, WRONG[right]))
     assert one.paste == right and one.place.startswith("line ")
+
+
+@pytest.mark.parametrize("named", ["id", "date"], ids=["texts", "numbers"])
+@pytest.mark.parametrize(
+    "unit", ['privacy_unit = "tail"', 'privacy_unt = "id"', 'privacy_unit = ""', "max_groups = 1"]
+)
+def test_a_wrong_privacy_unit_hides_nothing(folder, unit, named):
+    """Nor does a misspelt key, where the table is one of texts or not."""
+    if named == "id":
+        (folder / "visits.csv").write_text("id,age,ward,date\na,b,North,c\n", encoding="utf-8")
+    text = GOOD.replace('privacy_unit = "id"', unit).replace('by = ["ward"]', 'by = ["Ward"]')
+    text = text.replace("max_rows_per_group", "max_row_per_group")
+    text = text.replace("[domains]", '[domains]\nwrad = ["x"]')
+    found = mistakes(folder, text.replace("'North'", "'North' and dat > 3"))
+    values = [each.value for each in found if each.field != "privacy_unit"]
+    assert {"max_row_per_group", "wrad", "Ward", "dat"} <= set(values)
+    about = [each for each in found if "privacy_unit" in str(each)]
+    assert len([each for each in about if "max_row_per" not in str(each)]) <= 1
+
+
+def test_two_letters_of_a_long_name_may_be_missing():
+    assert UnknownName("column", "dep_dly", ["dep_delay", "tail_num"]).nearest == "dep_delay"
+    assert UnknownName("column", "dly", ["delay"]).nearest is None
 
 
 def test_mistakes_of_one_question_and_of_columns_without_a_domain(folder):

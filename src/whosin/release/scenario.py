@@ -50,7 +50,7 @@ from whosin.release.session import (
     name_request,
     require_same_rows,
 )
-from whosin.release.table import Table, register_table
+from whosin.release.table import ROW, Table, register_table
 from whosin.scenario_model import (
     ABOUT_UNSAID,
     AboutSection,
@@ -65,8 +65,6 @@ if TYPE_CHECKING:
     from whosin.release.related_tables import Further
 
 Found = TypeVar("Found")
-
-
 MAX_ATTEMPTS = 4
 """How often a table is opened without what is wrong with it, to find what else is."""
 
@@ -99,11 +97,8 @@ class ScenarioText:
             if isinstance(error, SeveralMistakes):
                 error.what = self.name
                 last = 1 + max(self.lines.values(), default=0)  # what is missing comes last
-                error.mistakes = tuple(
-                    sorted(
-                        error.mistakes, key=lambda e: self._find_line(self._find_path(e)) or last
-                    )
-                )
+                lines = {id(e): self._find_line(self._find_path(e)) for e in error.mistakes}
+                error.mistakes = tuple(sorted(error.mistakes, key=lambda e: lines[id(e)] or last))
             raise
 
     def _find_line(self, path: str) -> int | None:
@@ -257,13 +252,19 @@ class Scenario:
                 return
 
     def _usable_table(self, found: Mistakes) -> TableSection:
-        """The table, with a privacy unit that was probably meant where there is no such column."""
-        meant = [
-            error.nearest
-            for error in found.found
-            if isinstance(error, InvalidInput) and error.path == "table.privacy_unit"
-        ]
-        return replace(self.table, privacy_unit=meant[0]) if any(meant) else self.table
+        """The table, with a privacy unit that was probably meant where there is no such column; if
+        nobody knows which, a column that nothing is declared of stands in for it."""
+        wrong = [each for each in found.found if each.field == "privacy_unit"]
+        meant = [each.nearest for each in wrong if isinstance(each, InvalidInput) and each.nearest]
+        if meant or not wrong:
+            return replace(self.table, privacy_unit=meant[0]) if meant else self.table
+        apart = {"privacy_unit": ROW, "max_rows_per_group": None, "max_groups": None, "part": None}
+        with Mistakes().collect():
+            opened = _open_table(replace(self.table, **apart), {}, (), ())
+            opened.engine.close()
+            free = [each for each in opened.columns if each not in self.domains]
+            return replace(self.table, privacy_unit=(free or opened.columns)[0])
+        return self.table
 
     def _find_query_mistakes(
         self, table: Table, queries: Mapping[int, Query], wrong: set[str]
@@ -506,10 +507,9 @@ def load_scenario(path: str | Path, *, asked: bool | None = True) -> Scenario:
     ending = Path(file.name.removesuffix(".gz")).suffix.lower()
     if ending == ".json" or ending in FILE_ENDINGS.keys() - {".txt"}:
         message = f"{file.name} is {'a JSON file' if ending == '.json' else 'a table'}"
+        message += ", not a scenario"
         hint = "give a .toml file that names a table, an adversary, a target and questions"
-        raise InvalidInput(
-            f"{message}, not a scenario", field="scenario", value=file.name, hint=hint
-        )
+        raise InvalidInput(message, field="scenario", value=file.name, hint=hint)
     text = read_text(file, file.name, MAX_TOML_LENGTH)
     data = parse_toml(text, file.name)
     source = ScenarioText(file.name, data, toml_lines(text))
@@ -533,7 +533,7 @@ def read_scenario(
     mistakes = Mistakes()
     values = ScenarioModel.read_values(data, mistakes)
     if "table" not in values and text is not None:
-        values["table"] = _readable_table(data.get("table"))
+        values["table"] = _readable_table(data.get("table"), mistakes.found)
     model = ScenarioModel(**{"target": None, "table": None} | values)
     plan = None
     if not any(each.path.startswith(("target", "adversary")) for each in mistakes.found):
@@ -574,14 +574,13 @@ def read_scenario(
             features = read_features(model.features)
     if mistakes.found and (text is None or model.table is None):
         mistakes.raise_all()
-    url = model.ledger.url
     result = Scenario(
         title if model.title is None else model.title,
         plan if plan is not None else calibrate(Epsilon(1)),
         replace(model.table, source=_resolve_path(folder, model.table.source)),
         {} if model.domains is None else model.domains,
         tuple(queries.values()),
-        url if "://" in url else _resolve_path(folder, url),
+        _resolve_path(folder, model.ledger.url),
         model.ledger.dataset,
         model.budget.given,
         tables,
@@ -611,17 +610,21 @@ def _list_queries(model: ScenarioModel, asked: bool | None) -> Sequence[Any]:
     return listed
 
 
-def _readable_table(data: object) -> TableSection | None:
-    """The table by the keys that can be read, where they say which one it is."""
+def _readable_table(data: object, found: list[WhosinError]) -> TableSection | None:
+    """The table by what can be read or was probably meant; a misspelt key is not missing too."""
     if not isinstance(data, Mapping):
         return None
-    values = TableSection.read_values(data, Mistakes())
-    return TableSection(**values) if {"source", "privacy_unit"} <= values.keys() else None
+    here = [each for each in found if each.path.startswith("table")]
+    repaired = _repair_keys(data, here) or data
+    again = [each for each in here if each.field in repaired.keys() - data.keys()]
+    found[:] = [each for each in found if each not in again]
+    values = TableSection.read_values(repaired, Mistakes())
+    return TableSection(**{"privacy_unit": ROW} | values) if "source" in values else None
 
 
 def _repair_keys(data: object, wrong: Sequence[WhosinError]) -> dict[str, Any] | None:
-    """A question with the kind and the keys that were probably meant, without those that nobody
-    knows; None where that does not make it another one."""
+    """A section or question with the kind and the keys that were probably meant, without those that
+    nobody knows; None where that does not make it another one."""
     if not isinstance(data, Mapping):
         return None
     result = dict(data)

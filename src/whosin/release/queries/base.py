@@ -67,9 +67,9 @@ STATISTIC_WORDS = (
 FILE_COLUMNS = ["file", "rows", "digest"]
 """The columns of an answer that is a file."""
 AMOUNT, POINT, NAME = "amount", "point", "name"
+"""What a number may be: how many or how much, a point of a column (perhaps a year), or a name."""
 RANK_ROWS = "needed_rows"
 """In the details of a rank's answer: with fewer rows 95% of the noise reaches an end of them."""
-"""What a number may be: how many or how much, a point of a column (perhaps a year), or a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
