@@ -322,6 +322,34 @@ def test_an_earlier_month_is_shown_again_under_a_schedule(release, tmp_path):
             assert (state["dataset"], state["debits"]) == ("january", 3)
 
 
+def test_the_history_says_which_month_was_what(release, run, tmp_path):
+    """Four blocks "count" could not be told apart."""
+    books = tmp_path / "ledger.db"
+    release("january")
+    release("february", "--continues", "january")
+    history = json.loads(run("ledger", "export", books, "january")[1])["datasets"][0]["history"]
+    named = [(each["kind"], each["body"].get("table")) for each in history]
+    assert named == [
+        *(("registered", "january"), ("debit", "january"), ("answer", None)),
+        *(("amended", "february"), ("debit", "february"), ("answer", None)),
+    ]
+    shown = run("ledger", "show", books, "january", "--entries")[1]
+    for words in ("registered: january", "of january", "amended: february", "of february"):
+        assert words in shown
+    assert "of the table february" in run("ledger", "answers", books, "january")[1]
+    paid = json.loads(run("ledger", "answers", books, "january", "--json")[1])["releases"]
+    assert [each["table"] for each in paid] == ["january", "february"]
+    assert release("january")[1]["table"] == "january"
+    assert run("ledger", "verify", books)[0] == 0
+    # Whoever continues a month is told which dataset it is part of.
+    code, _, err = release("others", "--continues", "february")
+    assert code == 2 and "part of dataset 'january'" in err and "say --continues january" in err
+    # A copy under another name is the same table.
+    (tmp_path / "copy.csv").write_text((tmp_path / "february.csv").read_text())
+    code, copy, _ = release("copy")
+    assert code == 0 and (copy["table"], copy["answers"]) == ("february", paid[1]["answers"])
+
+
 def test_a_later_month_is_shown_again_whatever_it_is_called(release, run, tmp_path):
     """Its answers are in the dataset that it continued; another question of it is refused."""
     release("january")

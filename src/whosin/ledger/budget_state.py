@@ -602,7 +602,8 @@ def check_registration(budget_state: BudgetState, spend: Spend) -> dict[str, Any
         raise BudgetRefused(message, field="part", value=spend.part, hint=hint)
     budget_state.registered.check(budget_state.dataset, spend.registration)
     assert spend.registration is not None
-    return {"registration": budget_state.registered.asked(spend.registration)}
+    asked = budget_state.registered.asked(spend.registration)
+    return {"registration": asked, **spend.registration.named}
 
 
 def budget_words(budget: Budget) -> str:

@@ -292,6 +292,11 @@ class Ledger(Registry):
         with self._store.reading() as connection:
             return ledger_entries.read_history(connection, self._find(connection, dataset).name)
 
+    def find_continued(self, table: str) -> list[str]:
+        """The datasets whose history has a table of this name."""
+        histories = ((name, self.history(name)) for name in self.datasets())
+        return [name for name, past in histories if any(e.body.get("table") == table for e in past)]
+
     def find_debit(self, dataset: str, request: str) -> Entry | None:
         """The debit of a request; None where there is none."""
         with self._store.reading() as connection:

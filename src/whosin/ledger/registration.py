@@ -55,6 +55,7 @@ class Registration:
         apart_from: datasets with the same columns that are about other people, by the curator's
             word.
         part: the "column" that puts people into parts, and its "rule": "constant" or "least".
+        name: what the table is called, such as its file: entries say it, and nothing depends on it.
     """
 
     privacy_unit: str
@@ -68,6 +69,7 @@ class Registration:
     features: Mapping[str, Any] = field(default_factory=dict)
     apart_from: Mapping[str, Any] = field(default_factory=dict)
     part: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
 
     def __post_init__(self) -> None:
         for name in ("domains", "schema", "source", *OPTIONAL_KEYS):
@@ -87,9 +89,13 @@ class Registration:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the fingerprints are not sealed."""
-        return {
-            key: value for key, value in vars(self).items() if value or key not in OPTIONAL_KEYS
-        }
+        data = {key: value for key, value in vars(self).items() if key != "name"}
+        return {key: value for key, value in data.items() if value or key not in OPTIONAL_KEYS}
+
+    @property
+    def named(self) -> dict[str, str]:
+        """The table's name, as an entry of the history says it."""
+        return {"table": self.name} if self.name else {}
 
 
 @dataclass(frozen=True)

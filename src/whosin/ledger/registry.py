@@ -90,7 +90,9 @@ def first_entry(
     """What the entry of a registration says."""
     body: dict[str, Any] = {"plan": plan.to_dict(), "budget": vars(budget)}
     body |= {} if schedule is None else {"schedule": json.loads(schedule.text())}
-    return body if registered is None else body | {"registration": registered.entry()}
+    if registered is None:
+        return body
+    return body | {"registration": registered.entry(), **registered.registration.named}
 
 
 def find_copies(connection: Any, name: str, registration: Registration | None) -> list[str]:
@@ -443,7 +445,7 @@ class Registry:
                 self._append(
                     turn,
                     "amended",
-                    {"registration": registered.entry()},
+                    {"registration": registered.entry(), **registration.named},
                     registration=registered.text(),
                     accounts=accounts.text(),
                 )

@@ -290,6 +290,7 @@ class Release(Displayed):
             asks may know of them.
         about: who answers for it, and why, as the ledger keeps it: what [about] said when it was
             paid for.
+        table: what it was called when it was paid for, such as this month's file.
     """
 
     request: str
@@ -298,6 +299,7 @@ class Release(Displayed):
     when: str = ""
     people: PeopleBudget | None = None
     about: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    table: str = ""
 
     def __iter__(self) -> Any:
         return iter(self.answers)
@@ -340,6 +342,7 @@ class Release(Displayed):
         return {
             "request": self.request,
             "when": self.when,
+            "table": self.table,
             "digest": self.digest,
             "independent": self.independence_note,
             "answers": [answer.to_dict() for answer in self.answers],
@@ -413,6 +416,7 @@ def read_releases(
     found: dict[str, list[Answer]] = {}
     paid: dict[str, str] = {}
     about: dict[str, Mapping[str, Any]] = {}
+    tables: dict[str, str] = {}
     streams: dict[str, list[tuple[Mapping[str, Any], Any]]] = {}
     for entry in history:
         if entry.kind != "debit" or entry.request not in stored:
@@ -428,13 +432,16 @@ def read_releases(
             else:
                 own += read_answers([(entry.body, data)], "", state.plan.relation)
             about.setdefault(request, {})
+            tables[request] = entry.body.get("table", "")
             about[request] = about[request] or entry.body.get("about", {})
             paid[request] = max(paid.get(request, ""), str(entry.body.get("when", "")))
     for request, steps in streams.items():
         found[request] += read_answers(steps, "", state.plan.relation)
     people = ledger.people_budget(dataset) if visible is None else None
     return [
-        Release(request, tuple(answers), state, paid[request], people, about[request])
+        Release(
+            request, tuple(answers), state, paid[request], people, about[request], tables[request]
+        )
         for request, answers in found.items()
     ]
 

@@ -426,15 +426,12 @@ class Scenario:
         def look(opened: Ledger, name: str) -> str:
             if name in opened.datasets():
                 return name
-            asked, batch = register_table(table, self.queries, rows=True), self.batch_data()
-            return next(
-                (
-                    other
-                    for other in opened.copies(name, asked)
-                    if find_answered(opened, other, self.plan, batch, asked) is not None
-                ),
-                name,
+            asked = register_table(table, self.queries, rows=True)
+            about = self.plan, self.batch_data(), asked
+            held = (
+                each for each in opened.copies(name, asked) if find_answered(opened, each, *about)
             )
+            return next(held, name)
 
         table = self.open_table()
         return self.read_ledger(ledger, look, self.dataset or table.name, registered=False)

@@ -270,8 +270,9 @@ class Session:
             when = max((str(debit.body.get("when", "")) for debit in debits), default="")
             people = self.ledger.people_budget(self.dataset) if self.curator else None
             state = self.ledger.budget_state(self.dataset, parts=True)
-            about = next(filter(None, (each.body.get("about") for each in debits)), None)
-            return Release(self.request, answers, state, when, people, about or {})
+            about = next(filter(None, (each.body.get("about") for each in debits)), {})
+            name = str(debits[-1].body.get("table", "")) if debits else ""
+            return Release(self.request, answers, state, when, people, about, name)
         except BaseException as error:
             raise add_note(error, describe_unanswered(self.request)) from None
 
@@ -404,9 +405,8 @@ class Session:
 
     def _claim_people(self, copies: str, new_people: bool | None) -> None:
         if new_people is not None:
-            self.registration = self.ledger.claim_people(
-                self.dataset, self.registration, new_people=new_people
-            )
+            claim = self.ledger.claim_people
+            self.registration = claim(self.dataset, self.registration, new_people=new_people)
         for other in self.ledger.copies(self.dataset, self.registration)[:1]:
             self._note(describe_copy(self.dataset, other), warn=copies == "warn")
 
@@ -566,8 +566,8 @@ class Session:
 
     def __repr__(self) -> str:
         """Which budget it draws on, and under which request."""
-        plan = f"ε = {spell(self.plan.epsilon)}"
-        return f"Session on {self.dataset!r} in {self.ledger.name}, {plan}, request {self.request}"
+        about = f"{self.dataset!r} in {self.ledger.name}, ε = {spell(self.plan.epsilon)}"
+        return f"Session on {about}, request {self.request}"
 
     def __enter__(self) -> Self:
         return self

@@ -605,12 +605,9 @@ def register_table(
     asked = tuple(queries)
     universes = {universe_digest(query) for query in asked} - {None}
     if len(universes) > 1:
-        raise InvalidInput(
-            f"the maximum queries have {len(universes)} different universes",
-            field="universe",
-            value=len(universes),
-            hint="give them the same one",
-        )
+        message = f"the maximum queries have {len(universes)} different universes"
+        hint = "give them the same one"
+        raise InvalidInput(message, field="universe", value=len(universes), hint=hint)
     rows_most, groups_most = table.max_rows_per_group, table.max_groups
     for number, query in enumerate(asked):
         with at(f"queries[{number}]"), query.at_own_key():
@@ -627,6 +624,7 @@ def register_table(
         schema=_schema_kinds(table.own),
         source=source,
         universe=universes.pop() if universes else None,
+        name=table.name,
         **describe_declarations(table, table.domains),
     )
 

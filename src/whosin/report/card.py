@@ -587,7 +587,7 @@ def history_line(budget_state: BudgetState) -> str:
 
 def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
     """(number, when, who, what, cost) of an entry."""
-    what = entry.kind if entry.kind in NAMED_ENTRIES else ""
+    what, table = entry.kind if entry.kind in NAMED_ENTRIES else "", entry.body.get("table", "")
     cost = ""
     if entry.kind == "debit":
         what = _question_text(entry)
@@ -600,6 +600,7 @@ def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
     elif entry.kind == "registered":
         plan = entry.body["plan"]
         cost = f"budget ε = {format_epsilon(float(plan['epsilon']))}"
+    what += f" of {table}" if table and entry.kind == "debit" else f": {table}" if table else ""
     when = entry.body["when"][:19].replace("T", " ")
     return str(entry.number), when, entry.body["who"], what, cost
 

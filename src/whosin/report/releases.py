@@ -361,6 +361,11 @@ def _describe_independence(release: Release) -> list[TextSection]:
     return [make_section("", note(said))] if said else []
 
 
+def _payment_words(release: Release) -> str:
+    table = f" of the table {release.table}" if release.table else ""
+    return f"Paid on {release.when[:10]}{table}"
+
+
 def describe_releases(title: str, releases: Sequence[Release]) -> Document:
     """Releases that were paid for before, each under its request, and where the dataset stands."""
     parts = [
@@ -369,7 +374,7 @@ def describe_releases(title: str, releases: Sequence[Release]) -> Document:
         for part in (
             make_section(
                 f"Request {each.request}",
-                note(f"Paid on {each.when[:10]}; SHA-256 of its answers: {each.digest}"),
+                note(f"{_payment_words(each)}; SHA-256 of its answers: {each.digest}"),
                 level=2,
             ),
             *(describe_answer(answer, each.request) for answer in each),

@@ -106,12 +106,15 @@ def release(
     if continues is not None:
         amend = True
         if loaded.read_budget_state(ledger) is None:
-            raise InvalidInput(
-                f"the ledger has no dataset {continues!r} that this could continue",
-                field="--continues",
-                value=continues,
-                hint="whosin ledger show names them; leave --continues out for the first release",
+            message = f"the ledger has no dataset {continues!r} that this could continue"
+            hint = "whosin ledger show names them; leave --continues out for the first release"
+            found = loaded.read_ledger(
+                ledger, lambda opened, _: opened.find_continued(continues), [], registered=False
             )
+            if found:
+                message = f"{continues!r} is part of dataset {found[0]!r}"
+                hint = f"say --continues {found[0]}"
+            raise InvalidInput(message, field="--continues", value=continues, hint=hint)
     elif request is None and not (again or new_people):
         loaded = find_paid(loaded, ledger)
     choices = SessionChoices(request, amend, again, new_people)
