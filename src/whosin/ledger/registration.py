@@ -137,6 +137,10 @@ class RegisteredTable:
         """What an entry of the history says of it."""
         return {**self.public(), "source": _commit_fingerprints(self.registration.source, self.key)}
 
+    def body(self) -> dict[str, Any]:
+        """What the entry of a registration or an amendment says."""
+        return {"registration": self.entry(), **self.registration.named}
+
     def asked(self, registration: Registration) -> dict[str, Any]:
         """A question's registration, once checked, as its debit records it: the schema by its
         digest, and the source by that of the dataset, which it is."""

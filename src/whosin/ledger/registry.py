@@ -90,9 +90,7 @@ def first_entry(
     """What the entry of a registration says."""
     body: dict[str, Any] = {"plan": plan.to_dict(), "budget": vars(budget)}
     body |= {} if schedule is None else {"schedule": json.loads(schedule.text())}
-    if registered is None:
-        return body
-    return body | {"registration": registered.entry(), **registered.registration.named}
+    return body if registered is None else body | registered.body()
 
 
 def find_copies(connection: Any, name: str, registration: Registration | None) -> list[str]:
@@ -445,7 +443,7 @@ class Registry:
                 self._append(
                     turn,
                     "amended",
-                    {"registration": registered.entry(), **registration.named},
+                    registered.body(),
                     registration=registered.text(),
                     accounts=accounts.text(),
                 )
