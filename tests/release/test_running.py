@@ -8,6 +8,7 @@ import json
 import math
 import os
 import random
+import re
 import subprocess
 import sys
 import threading
@@ -540,6 +541,45 @@ def test_the_command_publishes_month_after_month(tmp_path, monkeypatch, run) -> 
     assert command.answer(shown)["estimates"][0]["costs"]["add-remove"]["rho"] == 0
     (tmp_path / "month.toml").write_text(SCENARIO + 'upto = "2027-01"\n')
     command.refused(run("release", "month.toml", "--ledger", "l.db"), "upto", "2026-12")
+
+
+def test_a_file_that_lost_periods_is_refused_before_it_is_drawn(tmp_path, monkeypatch, run) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    def ask_month(months: list[int], upto: int, *more: str):
+        lines = [f"p{number},2026-0{month}-11" for month in months for number in range(2000)]
+        (tmp_path / "visits.csv").write_text("\n".join(["who,visit", *lines]))
+        (tmp_path / "month.toml").write_text(SCENARIO + f'upto = "2026-0{upto}"\n')
+        return run("release", "month.toml", "--ledger", "l.db", "--amend", "--yes", *more)
+
+    assert ask_month([1], 1)[0] == ask_month([1, 2], 2)[0] == 0
+    for months, gone in (([3], "2026-01, 2026-02"), ([1, 2], "2026-03"), ([1, 3], "2026-02")):
+        code, out, err = ask_month(months, 3)
+        assert (code, out) == (1, "") and f"running: no row in {gone}" in " ".join(err.split())
+        assert "keep the rows of all periods" in " ".join(err.split())
+        with wi.Ledger(tmp_path / "l.db") as opened:
+            assert opened.budget_state("visits").debits == 2
+    code, out, _ = ask_month([1, 2], 3, "--no-preflight")
+    assert code == 0 and "a person may count in up to 2 periods of the total" in " ".join(
+        out.split()
+    )
+    heads, *rows = [
+        line.split() for line in out.splitlines() if "2026-0" in line or "visit " in line
+    ]
+    assert " ".join(heads) == "visit value 95% interval in_period 95% interval"
+    assert all(re.fullmatch(r"-?\d,\d{3}|-?\d{1,3}", row[5]) for row in rows), rows
+    assert "," in rows[0][5]
+
+
+def test_a_draft_proposes_running_totals_as_the_guide_has_them(tmp_path, run) -> None:
+    (tmp_path / "v.csv").write_text(
+        "who,visit\n" + "\n".join(f"p{n},2026-01-1{n}" for n in range(9))
+    )
+    code, out, _ = run("draft", str(tmp_path / "v.csv"), "--privacy-unit", "who")
+    begins = out.index('# kind = "running"')
+    asked = out[begins:].split("#\n")[0]
+    assert code == 0 and '# column = "visit"' in asked and '# upto = "2024-01"' in asked
+    assert 'edges = "month" in its domain\n# kind = "running"' in out
 
 
 ASKING = """

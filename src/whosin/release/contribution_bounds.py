@@ -200,7 +200,10 @@ def _describe_periods(periods: int, gap: int) -> str:
     counted = "only the first period of each person counts"
     if periods > 1:
         apart = "" if gap == 1 else f" that are at least {gap} apart"
-        counted = f"at most the first {periods} periods of each person{apart} count"
+        counted = (
+            f"at most the first {periods} periods of each person{apart} count: a person "
+            f"may count in up to {periods} periods of the total"
+        )
     return f"{counted}; each file has the rows of all periods before it, unchanged"
 
 

@@ -60,14 +60,14 @@ EXAMPLE_KEYS: dict[str, dict[str, Any]] = {
     "histogram": {"column": CELL_KINDS},
     "keys": {"column": ("text", "values")},
     "top": {"by": ("values",), "k": 3},
-    "running": {"column": ("month(dates)",)},
+    "running": {"column": ("dates",), "upto": "2024-01"},
     "marginals": {"columns": ("values",)},
     "synthetic": {"columns": ("values",), "path": "synthetic.parquet"},
 }
 """What a question of each kind asks for; tuples are the kinds of columns that it takes."""
 EXAMPLE_NEEDS = {
     "keys": "delta in [target]",
-    "running": 'delta in [target], and noise = "gaussian" in [budget]',
+    "running": 'delta in [target], noise = "gaussian" in [budget], edges = "month" in its domain',
     "synthetic": "size-known = true in [adversary]",
 }
 
@@ -369,13 +369,11 @@ def _example_keys(kind: str, columns: Sequence[ColumnDraft]) -> dict[str, Any] |
         if not isinstance(value, tuple):
             keys[key] = value
             continue
-        named = [
-            wanted.replace(each.kind, each.name)
-            for wanted in value
-            for each in columns
-            if wanted in (each.kind, f"month({each.kind})")
-        ]
+        named = [each.name for wanted in value for each in columns if wanted == each.kind]
         if not named:
             return None
         keys[key] = named[0] if key == "column" else named[: 1 if key == "by" else 3]
+    if "upto" in keys:  # the first month of the horizon, where one is declared
+        domain = next(each.domain for each in columns if each.name == keys["column"])
+        keys["upto"] = str(domain["lower"])[:7] if isinstance(domain, dict) else keys["upto"]
     return keys

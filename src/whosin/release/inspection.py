@@ -232,6 +232,7 @@ class Preflight:
         bounds: contribution bounds that leave rows or groups of somebody out.
         groups: questions with groups whose intervals would be the whole declared range.
         meaningless: questions whose intervals will be that whatever the rows are.
+        missing_periods: of running totals, by question, the periods that no row is in.
     """
 
     columns: tuple[ColumnLook, ...] = ()
@@ -241,6 +242,7 @@ class Preflight:
     bounds: tuple[BoundLook, ...] = ()
     groups: tuple[GroupLook, ...] = ()
     meaningless: tuple[str, ...] = ()
+    missing_periods: tuple[tuple[str, str], ...] = ()
 
     @property
     def stops(self) -> bool:
@@ -253,6 +255,7 @@ class Preflight:
         return [
             *(f"column {each.column}" for each in self.columns if each.stops),
             *(f"where {text}" for text in self.empty_conditions),
+            *(f"the missing periods of {title}" for title, _ in self.missing_periods),
         ]
 
     @property
@@ -331,12 +334,21 @@ def look_before_debit(
     Raises:
         ScanFailed: the engine failed; its words, which may name rows, are not repeated.
     """
+    from whosin.release.queries import Running
+
     conditions = dict.fromkeys(query.where for query in queries if query.where is not None)
     policies = contribution_policies(table, queries)
     try:
         sizes = [each.told_from for each in estimates]
         found = run_preflight(table, list(conditions), policies, queries, sizes)
-        return replace(found, meaningless=meaningless_titles(estimates))
+        missing = [
+            (query.title, ", ".join(periods))
+            for query in queries
+            if isinstance(query, Running)
+            and (periods := query.list_missing_periods(query.restrict_table(table)))
+        ]
+        meaningless = meaningless_titles(estimates)
+        return replace(found, meaningless=meaningless, missing_periods=tuple(missing))
     except WhosinError:
         raise
     except Exception as error:

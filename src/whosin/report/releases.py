@@ -477,7 +477,14 @@ def has_chart(answer: Answer) -> bool:
 def column_scales(answer: Answer) -> dict[str, str]:
     """What the values of each column of an answer are: an amount, a point of a column, a name."""
     query = QUERIES.get(str(answer.question.get("query")), Query)
-    return {name: query.scale if name in NUMBER_COLUMNS else NAME for name in answer.columns}
+    numbers = number_columns(answer)
+    return {name: query.scale if name in numbers else NAME for name in answer.columns}
+
+
+def number_columns(answer: Answer) -> tuple[str, ...]:
+    """What columns of numbers are called; every other column names the cells."""
+    query = QUERIES.get(str(answer.question.get("query")), Query)
+    return (*NUMBER_COLUMNS, *query.further_numbers)
 
 
 def answer_decimals(answer: Answer) -> int | None:
@@ -499,7 +506,7 @@ def format_rounded(value: Any, scale: str, decimals: int, column: str = "") -> s
     steps = value * 10**decimals
     slack = EQUAL_TOLERANCE  # 0.3 * 10 is 3, though floats say a little more
     outwards = {"low": math.floor(steps + slack), "high": math.ceil(steps - slack)}
-    shown = outwards.get(column, round(steps)) / 10**decimals
+    shown = outwards.get(column.rpartition("_")[2], round(steps)) / 10**decimals
     if scale == POINT:
         return format_point(shown + 0.0, f".{decimals}f")
     return format_fixed(shown, decimals)
@@ -520,10 +527,15 @@ def format_cell(value: Any, scale: str = AMOUNT) -> str:
 
 
 def answer_table(answer: Answer) -> TextTable:
-    """An answer's rows; an interval becomes one column."""
-    columns = [name for name in answer.columns if name not in ("low", "high")]
-    ranged, scales = "low" in answer.columns, column_scales(answer)
+    """An answer's rows; an interval becomes one column, where its lower end stands."""
+    scales = column_scales(answer)
     decimals, rows = answer_decimals(answer), []
+    ends = {
+        f"{start}low": f"{start}high"
+        for start in ("", *(f"{name}_" for name in number_columns(answer)))
+        if {f"{start}low", f"{start}high"} <= {*answer.columns}
+    }
+    columns = [name for name in answer.columns if name not in ends.values()]
     for index, row in enumerate(answer.rows):
         cells = {
             name: format_cell(value, scales[name])
@@ -533,10 +545,11 @@ def answer_table(answer: Answer) -> TextTable:
         }
         if any(answer.noisy[index : index + 1]):  # in front, so that digits stay in line
             cells["value"] = NOISY_MARK + cells["value"]
-        interval = [f"{cells['low']} to {cells['high']}"] if ranged else []
-        rows.append((*(cells[name] for name in columns), *interval))
-    heads = (*columns, *(["95% interval"] if ranged else []))
-    return TextTable(heads, tuple(rows), frozenset(["value"]), most=MAX_TERMINAL_ROWS)
+        cells |= {low: f"{cells[low]} to {cells[high]}" for low, high in ends.items()}
+        rows.append(tuple(cells[name] for name in columns))
+    heads = tuple("95% interval" if name in ends else name for name in columns)
+    numbers = frozenset(["value", *(each.removesuffix("_low") for each in ends)])
+    return TextTable(heads, tuple(rows), numbers, most=MAX_TERMINAL_ROWS)
 
 
 def _format_optional(value: float | None, digits: int = 6) -> str:
@@ -617,6 +630,10 @@ def describe_preflight(found: Preflight) -> list[str]:
     ]
     lines += [
         f"{title}: the 95% interval will be the whole declared range" for title in found.meaningless
+    ]
+    lines += [
+        f"{title}: no row in {periods}: running totals need files that keep the rows of all periods"
+        for title, periods in found.missing_periods
     ]
     return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
 

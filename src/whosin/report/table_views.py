@@ -26,7 +26,7 @@ from whosin.report.document import (
     make_table,
     margin_decimals,
 )
-from whosin.report.releases import EQUAL_TOLERANCE, NUMBER_COLUMNS, column_scales
+from whosin.report.releases import EQUAL_TOLERANCE, NUMBER_COLUMNS, column_scales, number_columns
 
 # The tables of an answer that has several, as people read them. Everything is taken from the answer
 # itself, which was paid for: which columns name a cell, how far noise reaches, which cells are too
@@ -164,7 +164,8 @@ class TableView:
 
 def key_columns(answer: Answer) -> tuple[str, ...]:
     """The columns of an answer that name its cells."""
-    return tuple(name for name in answer.columns if name not in NUMBER_COLUMNS)
+    numbers = number_columns(answer)
+    return tuple(name for name in answer.columns if name not in numbers)
 
 
 def list_table_views(answer: Answer) -> tuple[TableView, ...]:

@@ -104,6 +104,8 @@ class Query(ABC):
     """What its values are: amounts, points of a column, or names."""
     of_things: ClassVar[bool] = False
     """Whether its numbers are of people or rows, which have no decimals."""
+    further_numbers: ClassVar[tuple[str, ...]] = ()
+    """Columns of numbers of its answer beside `value` and its interval."""
     no_width: ClassVar[tuple[str, str]] = ("its noise is not chosen by its share", "leave it out")
     """Why `within` cannot be asked of it, and what to do instead, where that is so."""
     name: str = ""

@@ -95,6 +95,7 @@ class Running(GroupedQuery):
     kind: ClassVar[str] = "running"
     sums: ClassVar[bool] = True
     of_things: ClassVar[bool] = True
+    further_numbers: ClassVar[tuple[str, ...]] = TOTAL_COLUMNS[3:]
     no_width: ClassVar[tuple[str, str]] = (
         "each period has a width of its own",
         "leave it out, and see the widths in the dry run",
@@ -327,6 +328,15 @@ class Running(GroupedQuery):
             "columns": [*by.headings(MEASURED_COLUMN, *TOTAL_COLUMNS), MEASURED_COLUMN],
             "rows": rows,
         }
+
+    def list_missing_periods(self, table: Table) -> list[str]:
+        """The periods up to the last one to count that no row is in. Never shown but to curators:
+        a file that lost the rows of a period would be counted as though nobody had been there."""
+        grid = GroupGrid.of(table, (self.column,), "column")
+        rows = grid.coded(eligible_rows(table, None)).select(grid.names[0]).distinct()
+        found = {each[grid.names[0]] for each in table.engine.run(rows).to_pylist()}
+        asked = self.periods(table)[: self.last_step(table)]
+        return [str(each) for number, each in enumerate(asked) if number not in found]
 
     def exact(self, table: Table, cells: GroupGrid) -> Any:
         """How many people each period and group has. Never shown."""

@@ -14,11 +14,14 @@ const plainName = (title) => title.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, "-"
 // A value that is too noisy to read; the note below the answer says what the mark means.
 const mark = (answer, index) => (answer.noisy?.[index] ? h("abbr", { title: "too noisy to read" }, "*") : null);
 
+const numberColumns = (answer) => answer.columns.filter((name) => answer.scales[name] !== "name");
+
 function table(answer) {
   const at = (name) => answer.columns.indexOf(name);
   const inWords = (row, name) => roundedWords(row[at(name)], answer.scales[name], answer.scales[name] === "name" ? null : answer.decimals, name);
-  const ranged = at("low") >= 0;
-  const names = answer.columns.filter((name) => !["low", "high"].includes(name));
+  // An interval is one column, where its lower end stands.
+  const end = (name, last) => ["", ...numberColumns(answer).map((each) => `${each}_`)].find((start) => name === `${start}${last}` && at(`${start}high`) >= 0 && at(`${start}low`) >= 0);
+  const names = answer.columns.filter((name) => end(name, "high") === undefined);
   const right = (name) => (answer.rows.every((row) => typeof row[at(name)] === "number") ? "r" : null);
   const most = 200;
   return h(
@@ -27,7 +30,7 @@ function table(answer) {
     h(
       "table",
       {},
-      h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col", class: right(name) }, name)), ranged ? h("th", { scope: "col", class: "r" }, term("interval", "95% interval")) : null)),
+      h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col", class: right(name) }, end(name, "low") === undefined ? name : term("interval", "95% interval"))))),
       h(
         "tbody",
         {},
@@ -35,8 +38,7 @@ function table(answer) {
           h(
             "tr",
             {},
-            names.map((name) => h("td", { class: right(name) }, name === "value" ? mark(answer, index) : null, inWords(row, name))),
-            ranged ? h("td", { class: "r" }, `${inWords(row, "low")} to ${inWords(row, "high")}`) : null,
+            names.map((name) => h("td", { class: right(name) }, name === "value" ? mark(answer, index) : null, inWords(row, name), end(name, "low") === undefined ? null : ` to ${inWords(row, `${end(name, "low")}high`)}`)),
           ),
         ),
       ),

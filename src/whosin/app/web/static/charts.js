@@ -122,7 +122,7 @@ function inLines(label, width) {
 export function answerChart(answer) {
   const at = (name) => answer.columns.indexOf(name);
   if (at("low") < 0 || answer.rows.length < 2 || answer.rows.length > 40) return null;
-  const keys = answer.columns.filter((name) => !["value", "low", "high", "all_low", "all_high", "whole"].includes(name));
+  const keys = answer.columns.filter((name) => answer.scales[name] === "name");
   const rows = answer.rows.map((row) => ({
     cell: keys.map((name) => row[at(name)]).join(", "),
     value: row[at("value")],
