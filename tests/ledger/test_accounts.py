@@ -17,7 +17,7 @@ from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, WhosinErro
 from whosin.ledger import Cost, Spend, encoding, store, verify
 from whosin.ledger.budget import Accounts, PartLevel
 from whosin.ledger.registration import Registration
-from whosin.report.accounts import accounts_lines
+from whosin.report.accounts import accounts_lines, schedule_lines
 
 PLANS = {
     "add-remove": wi.calibrate(wi.Epsilon(1)),
@@ -309,6 +309,9 @@ def test_a_month_is_a_twelfth_and_what_it_leaves_rolls_on(ledger, clock):
     clock("2027-03-01")
     (_, _, month), (_, _, year) = ledger.budget_state("d").periods_left()
     assert month.remaining == pytest.approx(3 / 12 - 1 / 24)
+    said = schedule_lines(ledger.budget_state("d"))[0]
+    assert "Left this month (2027-03-01 to 2027-03-31): ε = 0.20833" in said
+    assert "; this year (to 2027-12-31): ε = 0.95833" in said
     assert year.remaining == pytest.approx(1 - 1 / 24)
     pay(ledger, "march", "5/25")
     pay(ledger, "january", "1/24")  # a past period again, under its request: nothing

@@ -53,11 +53,15 @@ def schedule_lines(budget_state: BudgetState) -> list[str]:
     said = schedule.said
     named = f"every {said['every']} until {said['until']}" if "every" in said else "by periods"
     rest = "lapses" if schedule.lapses else "rolls on"
+    every = said.get("every", "period").replace("year", "period")
+    periods = budget_state.periods_left()
+    names = [*(f"this {every} ({first} to {last})" for first, last, _ in periods[:-1])]
+    names += [f"this year (to {last})" for _, last, _ in periods[-1:]]
     spans = [
-        f"from {first} to {last} ε = {format_epsilon(view.spendable)}"
-        for first, last, view in budget_state.periods_left()
+        f"{name}: ε = {format_epsilon(view.spendable)}"
+        for name, (_, _, view) in zip(names, periods, strict=True)
     ]
-    left = f"Left {', '.join(spans)}." if spans else "It has ended: nothing more can be asked."
+    left = f"Left {'; '.join(spans)}." if spans else "It has ended: nothing more can be asked."
     return [
         f"Schedule: {named}; what a period leaves {rest}. {left}",
         "Whoever is in several periods is protected by the total: the sum over all periods is the "
