@@ -274,3 +274,6 @@ def test_a_dry_run_says_what_its_asker_has_left_and_whether_a_release_is_refused
     again, out = foreseen(run, monkeypatch, "eve")
     assert again["known"] and "quota 'eve'" in again["refusal"]
     assert "Asked anew, they would be refused" in " ".join(out.split())
+    monkeypatch.setitem(globals(), "ASKED", ASKED.replace("1/4", "1/3"))
+    dearer, _ = foreseen(run, monkeypatch, "eve")
+    assert not dearer["known"] and "quota 'eve'" in dearer["refusal"]

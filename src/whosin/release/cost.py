@@ -479,9 +479,13 @@ def foresee_release(
     level = None if part is None else ledger.part_levels(dataset, [part])[part]
     left = state.left_for(ledger.who, level)
     new = [each for each in estimates if each.first is None]
-    asked = {encoding.canonical_json(each.spend.what) for each in paid_estimates(new)}
-    paid = (each.body["what"] for each in ledger.history(dataset) if each.kind == "debit")
-    known = bool(new) and asked <= {encoding.canonical_json(each) for each in paid}
+    bodies = [each.body for each in ledger.history(dataset) if each.kind == "debit"]
+    keys = ("what", "costs", "part")
+    asked, paid = (
+        {encoding.canonical_json([each.get(key) for key in keys]) for each in listed}
+        for listed in ([each.spend.to_dict() for each in paid_estimates(new)], bodies)
+    )
+    known = bool(new) and asked <= paid
     registration = register_table(table, [each.query for each in estimates])
     try:
         if new:
