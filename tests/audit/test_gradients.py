@@ -86,7 +86,7 @@ class Drifting:
 @pytest.mark.parametrize(
     ("step", "part", "words"),
     [
-        (unclipped, "clipping", "moves the sum by about 2e+03, not by 2 at most"),
+        (unclipped, "clipping", "moves the sum by about 2,000, not by 2 at most"),
         (by_coordinate, "clipping", "spread over all moves the sum by"),
         (of_the_batch, "clipping", "their sum is clipped, not each of them"),
         (nan_through, "clipping", "not finite"),

@@ -40,6 +40,7 @@ CORE = [
     "rules plan --rule suppress --posterior 0.6 --prior 0.3..0.5 --known 2 --delta 0.1 --people 20",
     "cite",
     "ledger create books.db hospital --posterior 0.6 --prior 0.05..0.5",
+    "ledger quota books.db hospital ann --share 1/4",
     "ledger show books.db hospital --entries",
     "ledger verify books.db",
     "ledger export books.db --save all.json",

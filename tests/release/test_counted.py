@@ -169,7 +169,7 @@ def test_the_dry_run_warns_and_a_constant_column_needs_none(run, tmp_path) -> No
     assert data["estimates"][0]["cautions"][0]["about"] == "max_groups"
     path = write(tmp_path, constant=", constant = true")
     assert "Warning" not in run("release", path, "--dry-run")[1]
-    code, out, _ = run("release", path)
+    code, out, _ = run("release", path, "--yes")
     assert code == 0 and "at most 1 group per person counts" in " ".join(out.split())
 
 
