@@ -241,7 +241,7 @@ def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path)
     text = path.read_text().replace("[budget]", 'days = "0..100"\n[budget]')
     path.write_text(text + '[[queries]]\nkind = "sum"\ncolumn = "days"\nby = "ward"\n')
     code, answer, err = release("january", look=True)
-    assert (code, answer) == (1, None) and "max_rows_per_group of sum" in err and "--yes" in err
+    assert (code, answer) == (1, None) and "sum: max_rows_per_group = " in err and "--yes" in err
     assert not (tmp_path / "ledger.db").exists()
     said = [line.partition("warning: ")[2] for line in err.splitlines()]
     lost, days, *bounds = (line for line in said if line)
@@ -260,7 +260,11 @@ def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path)
     assert "privacy units" not in kept and "no number" not in kept
     (tmp_path / "others.csv").write_text("person,ward\na,x\nb,y\n,x\n,y\n,y\n")
     code, _, err = release("others", "--new-people", look=True)
-    assert code == 1 and "3 of 5 rows" in err and "the rows without a privacy unit; --yes" in err
+    assert (
+        code == 1
+        and "3 of 5 rows" in err
+        and "rows without a privacy unit would be dropped; --yes" in err
+    )
     path.write_text(path.read_text().replace("0..100", "0..100000"))
     code, _, err = release("january", "--amend", look=True)
     assert code == 1 and "of the declared range" in err

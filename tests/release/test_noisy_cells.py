@@ -14,10 +14,12 @@ from rich.console import Console
 
 import release_oracle as oracle
 import whosin as wi
+from whosin.errors import BudgetRefused
 from whosin.ledger import Ledger
-from whosin.release import Count, Keys, Marginals, Mean, Median, Quantile, Range, Sum, Top
+from whosin.release import Count, Keys, Marginals, Mean, Median, Quantile, Range, Rows, Sum, Top
 from whosin.release.answer import Answer, read_releases, too_noisy
 from whosin.release.cost import NOISY_LEVEL
+from whosin.release.inspection import look_before_debit
 from whosin.report import html, releases
 from whosin.report.terminal import print_table
 
@@ -145,3 +147,32 @@ def test_a_rank_without_an_interval_says_how_many_rows_it_needs(tmp_path) -> Non
     ledger = Ledger(tmp_path / "l.db")
     [again] = read_releases(ledger, release.budget_state.dataset)
     assert [each.statement for each in again] == [each.statement for each in release]
+
+
+def test_two_questions_of_one_kind_have_titles_of_their_own(tmp_path) -> None:
+    """Beforehand, in the look and in the answers; a name that was given stays."""
+    queries = [Count(by="ward"), Count(by="ward", where="x > 1"), Count(name="all"), Count()]
+    titles = ["count by ward", "count by ward where x > 1", "all", "count"]
+    data = oracle.table(ROWS, DOMAINS, max_groups=1, max_rows_per_group=1)
+    session = wi.Session(data, oracle.WITH_DELTA["add-remove"], tmp_path / "l.db", preflight=False)
+    [alone] = session.dry_run([Count(by="ward")], share=1)
+    assert alone.title == "count"
+    estimates = session.dry_run(queries, share=1)
+    assert [each.title for each in estimates] == titles
+    release = session.release(queries, share=1)
+    assert [each.title for each in release] == titles
+    assert all("name" not in each.question for each in (release[0], release[1], release[3]))
+    [again] = read_releases(Ledger(tmp_path / "l.db"), release.budget_state.dataset)
+    assert [each.title for each in again] == titles
+
+
+def test_a_release_is_stopped_in_words_by_question(tmp_path) -> None:
+    rows = {"who": [f"p{i % 9}" for i in range(90)], "ward": ["A", "B", "C"] * 30, "x": [5.0] * 90}
+    data = oracle.table(rows, DOMAINS, max_groups=1, max_rows_per_group=2)
+    session = wi.Session(data, oracle.WITH_DELTA["add-remove"], tmp_path / "l.db")
+    queries = [Rows(by="ward"), Rows()]
+    found = look_before_debit(data, queries, session.dry_run(queries, share=1))
+    with pytest.raises(BudgetRefused) as refused:
+        found.require_accepted("--yes")
+    words = "max_rows_per_group = 2 leaves out rows of more than a third of the privacy units"
+    assert f"spent: rows by ward: {words}; rows: {words}; --yes" in str(refused.value)

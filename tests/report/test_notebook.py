@@ -103,10 +103,10 @@ def test_a_printed_answer_is_the_table_that_the_command_prints(tmp_path):
     assert str(PLAN) == repr(PLAN)
 
 
-def test_answers_of_one_name_are_told_apart_by_their_numbers(tmp_path):
+def test_answers_of_one_kind_are_told_apart(tmp_path):
     """They were called "count and count"."""
     (tmp_path / "wards.csv").write_text("who,ward\na,x\nb,y\nc,x\n", encoding="utf-8")
     table = wi.Table(tmp_path / "wards.csv", "who", {"ward": ["x", "y"]})
     with wi.Session(table, PLAN, tmp_path / "ledger.db", share=1) as session:
         made = session.release([wi.queries.Count(by=["ward"]), wi.queries.Count()])
-    assert made.independence_note.startswith("Questions 2 and 1 (count) have noise")
+    assert made.independence_note.startswith("count and count by ward have noise")

@@ -32,7 +32,7 @@ from whosin.release.column_expressions import free_column_name
 from whosin.release.contribution_bounds import bounds_statement
 from whosin.release.cost import NOISY_LEVEL, OPTIMAL_SPLIT, apportion_cost, is_too_noisy
 from whosin.release.queries import QUERIES
-from whosin.release.queries.base import POINT, RANK_ROWS
+from whosin.release.queries.base import POINT, RANK_ROWS, distinct_titles
 
 NOISY_MARK = "*"
 
@@ -300,6 +300,14 @@ class Release(Displayed):
     people: PeopleBudget | None = None
     about: Mapping[str, Any] = field(default_factory=dict, hash=False)
     table: str = ""
+
+    def __post_init__(self) -> None:
+        titles = [each.title for each in self.answers]
+        own = distinct_titles(titles, [each.question for each in self.answers])
+        changed = (replace(a, title=b) for a, b in zip(self.answers, own, strict=True))
+        object.__setattr__(
+            self, "answers", tuple(changed) if own != tuple(titles) else self.answers
+        )
 
     def __iter__(self) -> Any:
         return iter(self.answers)

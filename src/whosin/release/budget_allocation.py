@@ -45,6 +45,7 @@ from whosin.release.cost import (
     caution_unused_delta,
 )
 from whosin.release.queries import Query
+from whosin.release.queries.base import distinct_titles
 from whosin.release.queries.sums import planned_count
 from whosin.release.table import Table
 
@@ -585,6 +586,8 @@ def estimate_batch_cost(
     if table.last_estimate is None or table.last_estimate[0] != batch:
         made = _estimate_by_part(asked, table, unspent, split, noise)
         made = caution_unused_delta(plan, caution_smaller_noise(table, unspent, made))
+        titles = distinct_titles([each.title for each in made], [each.spend.what for each in made])
+        made = [replace(each, called=own) for each, own in zip(made, titles, strict=True)]
         table.last_estimate = batch, list(map(partial(add_expected_errors, table), made))
     return list(table.last_estimate[1])
 

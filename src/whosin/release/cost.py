@@ -265,6 +265,7 @@ class CostEstimate:
         groups: how many groups the answer has.
         noisy_groups: how many of them are smaller than that at the least, where the number of
             people is public.
+        called: its title, where another one of the batch would have the same.
     """
 
     query: Any
@@ -293,11 +294,17 @@ class CostEstimate:
     told_from: int | None = None
     groups: int = 1
     noisy_groups: int | None = None
+    called: str = ""
+
+    @property
+    def title(self) -> str:
+        """What to call it: the query's title, and more where another one would be alike."""
+        return self.called or str(self.query.title)
 
     def __repr__(self) -> str:
         """The question, its noise, and how good the answer will be, in a line."""
         within = f", 95% within ±{spell(self.within)}" if self.within is not None else ""
-        return f"<{self.query.title}: {self.noise}{within}>"
+        return f"<{self.title}: {self.noise}{within}>"
 
     @property
     def says_nothing(self) -> bool:

@@ -29,6 +29,7 @@ from whosin.release.cost import CostEstimate
 from whosin.release.domains import CLAMP, Dates, Domain, Range, Values, date_code
 from whosin.release.engines.base import file_kind, left_out, list_files
 from whosin.release.engines.confined import find_broken_lines
+from whosin.release.queries.base import MAX_NAME_LENGTH
 from whosin.release.row_values import number_value
 from whosin.release.table import Table
 
@@ -262,11 +263,15 @@ class Preflight:
     def asks(self) -> list[str]:
         """What somebody has to accept before it is paid for."""
         lost = self.lost > MAX_UNDECLARED_SHARE * self.rows
+        cuts: dict[str, list[BoundLook]] = {}
+        for look in self.bounds:
+            if look.asks:
+                cuts.setdefault(look.question, []).append(look)
         return [
-            *(["the rows without a privacy unit"] if lost else []),
-            *(f"{each.bound} of {each.question}" for each in self.bounds if each.asks),
-            *(f"the small groups of {each.question}" for each in self.groups if each.asks),
-            *(f"the interval of {title}" for title in self.meaningless),
+            *(["rows without a privacy unit would be dropped"] if lost else []),
+            *(f"{name}: {_describe_cuts(looks)}" for name, looks in cuts.items()),
+            *(f"{each.question}: groups are too small" for each in self.groups if each.asks),
+            *(f"{title}: intervals would be the whole range" for title in self.meaningless),
         ]
 
     @property
@@ -282,7 +287,7 @@ class Preflight:
             details: say all that was found.
         """
         error = _refuse(
-            self.causes,
+            "because of " + " and ".join(self.causes),
             "domains",
             "correct what is misspelt or too narrow; what is as it should be, such as a declared "
             f"value that is only absent this time, stays: {skip}",
@@ -299,16 +304,22 @@ class Preflight:
         """
         if self.asks:
             hint = f"{accept} releases it as it is; else raise the bounds, or ask less"
-            raise _refuse(self.asks, "queries", hint)
+            raise _refuse("; ".join(self.asks), "queries", hint)
 
 
-def _refuse(causes: Sequence[str], field: str, hint: str) -> BudgetRefused:
-    because = " and ".join(causes)
-    return BudgetRefused(
-        f"the release was stopped before anything was spent, because of {because}",
-        field=field,
-        hint=hint,
-    )
+def _refuse(why: str, field: str, hint: str) -> BudgetRefused:
+    message = f"the release was stopped before anything was spent, {why}"
+    if not why.startswith("because"):
+        message = f"the release was stopped before anything was spent: {why}"
+    return BudgetRefused(message, field=field, hint=hint)
+
+
+def _describe_cuts(looks: Sequence[BoundLook]) -> str:
+    """What bounds of one question leave out: "max_groups = 2 leaves out groups of many people"."""
+    bounds = " and ".join(f"{each.bound} = {each.most}" for each in looks)
+    kinds = " and ".join("groups" if each.bound == "max_groups" else "rows" for each in looks)
+    leave = "leaves" if len(looks) == 1 else "leave"
+    return f"{bounds} {leave} out {kinds} of more than a third of the privacy units"
 
 
 def contribution_policies(table: Table, queries: Sequence[Any]) -> list[ContributionPolicy]:
@@ -323,7 +334,7 @@ def contribution_policies(table: Table, queries: Sequence[Any]) -> list[Contribu
 
 def meaningless_titles(estimates: Sequence[CostEstimate]) -> tuple[str, ...]:
     """Questions whose 95% intervals will be the whole declared range, whatever the rows are."""
-    return tuple(each.query.title for each in estimates if each.says_nothing)
+    return tuple(each.title for each in estimates if each.says_nothing)
 
 
 def look_before_debit(
@@ -337,6 +348,10 @@ def look_before_debit(
     from whosin.release.queries import Running
 
     conditions = dict.fromkeys(query.where for query in queries if query.where is not None)
+    queries = [
+        query if query.title == each.title else replace(query, name=each.title[:MAX_NAME_LENGTH])
+        for query, each in zip(queries, estimates, strict=True)
+    ]
     policies = contribution_policies(table, queries)
     try:
         sizes = [each.told_from for each in estimates]

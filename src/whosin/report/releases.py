@@ -73,7 +73,7 @@ MAX_MEASURED_TABLES = 8
 
 def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
     data = {
-        "title": estimate.query.title,
+        "title": estimate.title,
         "question": dict(estimate.spend.what),
         "costs": {relation: cost_data(cost) for relation, cost in estimate.spend.costs.items()},
         "noise": estimate.noise,
@@ -151,13 +151,13 @@ def describe_estimates(
         *card.describe_delta(plan),
     ]
     within = [
-        f"{estimate.query.title}: {estimate.within_words}."
+        f"{estimate.title}: {estimate.within_words}."
         for estimate in estimates
         if estimate.within_words
     ]
     tables = [
         make_section(
-            f"{estimate.query.title}, table by table",
+            f"{estimate.title}, table by table",
             _error_table(estimate),
             f"Measured: {measured_words(estimate)}.",
         )
@@ -205,9 +205,9 @@ def _describe_sizes(estimates: Sequence[CostEstimate]) -> Iterator[TextSection]:
         if sized:
             cells = {format_count(each.rows or 0): _expected_words(each) for each in sized}
             heads |= dict.fromkeys(cells)
-            rows.append((estimate.query.title, cells))
+            rows.append((estimate.title, cells))
     lines = [
-        f"{each.query.title}: {_readable_words(each)}"
+        f"{each.title}: {_readable_words(each)}"
         for each in estimates
         if each.readable_from is not None
     ]
@@ -265,7 +265,7 @@ def _describe_gains(estimates: Sequence[CostEstimate]) -> Iterator[TextSection]:
         return
     rows = [
         (
-            each.query.title,
+            each.title,
             f"{_format_optional(each.by_weights, 4)} → {_format_optional(each.standard_error, 4)}",
         )
         for each in compared
@@ -287,7 +287,7 @@ def _describe_cautions(estimates: Sequence[CostEstimate]) -> Iterator[Paragraph]
     for estimate in estimates:
         for caution in estimate.cautions:
             key = caution.about, bool(caution.columns), caution.times
-            alike.setdefault(key, []).append((estimate.query.title, caution))
+            alike.setdefault(key, []).append((estimate.title, caution))
     for several in alike.values():
         columns = dict.fromkeys(name for _, each in several for name in each.columns)
         words = replace(several[0][1], columns=tuple(columns)).words
@@ -300,7 +300,7 @@ def estimate_table(plan: Plan, estimates: Sequence[CostEstimate]) -> TextTable:
     """Queries with their costs and expected errors."""
     rows = [
         (
-            estimate.query.title,
+            estimate.title,
             cost_words(estimate.spend.cost(plan.relation)),
             "" if estimate.error is None else _format_error(estimate.error),
             _format_width(estimate),

@@ -29,6 +29,7 @@ from whosin.exact import (
 from whosin.ledger import BudgetState
 from whosin.ledger.registry import PeopleBudget
 from whosin.release import Release
+from whosin.release.queries.base import describe_title
 from whosin.report import card
 from whosin.report.document import (
     Paragraph,
@@ -469,11 +470,7 @@ def name_question(title: str, question: Mapping[str, Any]) -> str:
     """What a question is called, and what it is about if nobody gave it a name."""
     if title != question.get("query"):
         return title
-    title = COUNT_NAMES.get(title, title)
-    by = question.get("by", question.get("columns", ()))
-    column = f" of {question['column']}" if "column" in question else ""
-    groups = ", ".join([by] if isinstance(by, str) else map(str, by))
-    return f"{title}{column}{f' by {groups}' if groups else ''}"
+    return describe_title(COUNT_NAMES.get(title, title), question)
 
 
 def list_items(items: Sequence[str]) -> str:

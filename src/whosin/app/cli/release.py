@@ -170,11 +170,14 @@ def refuse_files(save: Path | None, report: Path | None) -> None:
 
 def check_answer_files(scenario: Scenario, save: Path | None) -> None:
     """As `check_paths`, for answers in files of their own, which are named after them."""
+    from whosin.release.queries.base import distinct_titles
     from whosin.report.table_views import title_paths
 
     if save is None or save.suffix.lower() == ".json":
         return
-    paths = title_paths([query.title for query in scenario.queries], save)
+    titles = [query.title for query in scenario.queries]
+    asked = [query.question() for query in scenario.queries]
+    paths = title_paths(distinct_titles(titles, asked), save)
     if any(query.kind == "marginals" for query in scenario.queries):  # a file for each table
         ending = f"-[0-9]*{glob.escape(save.suffix)}"
         paths = sorted(save.parent.glob(glob.escape(save.stem) + ending))

@@ -72,6 +72,24 @@ RANK_ROWS = "needed_rows"
 """In the details of a rank's answer: with fewer rows 95% of the noise reaches an end of them."""
 
 
+def describe_title(title: str, question: Mapping[str, Any]) -> str:
+    """A title with what its question is about: "rows by carrier", "mean of age"."""
+    by = question.get("by", question.get("columns", ()))
+    title += f" of {question['column']}" if "column" in question else ""
+    return f"{title} by {', '.join([by] if isinstance(by, str) else map(str, by))}" if by else title
+
+
+def distinct_titles(
+    titles: Sequence[str], questions: Sequence[Mapping[str, Any]]
+) -> tuple[str, ...]:
+    """The titles, where two would be alike with what is asked: by which columns, then where."""
+    where = "{0} where {1[where]}".format
+    for say in (describe_title, lambda *each: where(*each) if "where" in each[1] else each[0]):
+        pairs = zip(titles, questions, strict=True)
+        titles = [say(*each) if titles.count(each[0]) > 1 else each[0] for each in pairs]
+    return tuple(titles)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Query(ABC):
     """A question to a table.
