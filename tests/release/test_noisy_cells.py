@@ -21,7 +21,7 @@ from whosin.release.answer import Answer, read_releases, too_noisy
 from whosin.release.cost import NOISY_LEVEL
 from whosin.release.inspection import look_before_debit
 from whosin.report import html, releases
-from whosin.report.terminal import print_table
+from whosin.report.terminal import print_document, print_table
 
 ROWS = {
     "who": [f"p{each}" for each in range(400)],
@@ -176,3 +176,18 @@ def test_a_release_is_stopped_in_words_by_question(tmp_path) -> None:
         found.require_accepted("--yes")
     words = "max_rows_per_group = 2 leaves out rows of more than a third of the privacy units"
     assert f"spent: rows by ward: {words}; rows: {words}; --yes" in str(refused.value)
+
+
+def test_a_dry_run_explains_the_star_and_says_a_rank_once(tmp_path) -> None:
+    data = oracle.table(ROWS, DOMAINS, max_groups=1, max_rows_per_group=1)
+    plan = oracle.WITH_DELTA["add-remove"]
+    session = wi.Session(data, plan, tmp_path / "l.db", preflight=False)
+    for share, starred in (("1/50", True), (1, False)):
+        estimates = session.dry_run([Median(column="x")], share=share)
+        marked = any(each.noisy for each in estimates[0].expected)
+        shown = io.StringIO()
+        made = releases.describe_estimates("t", plan, estimates)
+        print_document(made, Console(file=shown, width=200))
+        text = shown.getvalue()
+        assert ("* Too noisy to read." in text) == marked == ("*" in text) and marked >= starred
+        assert "rank of the value" not in text and text.count("of the rank") == 1

@@ -68,6 +68,7 @@ EQUAL_TOLERANCE = 1e-5
 """Estimates are kept with six decimals, so that two equal sums may differ by a little, a cell."""
 MAX_CHART_CELLS = 40
 MAX_TERMINAL_ROWS = 30
+STAR_NOTE = f" {NOISY_MARK} Too noisy to read."
 MAX_MEASURED_TABLES = 8
 
 
@@ -153,7 +154,7 @@ def describe_estimates(
     within = [
         f"{estimate.title}: {estimate.within_words}."
         for estimate in estimates
-        if estimate.within_words
+        if estimate.within_words and "of the rank" not in estimate.noise  # said there
     ]
     tables = [
         make_section(
@@ -219,7 +220,7 @@ def _describe_sizes(estimates: Sequence[CostEstimate]) -> Iterator[TextSection]:
             make_table(("95% within, in a group of", *names), listed),
             Paragraph(
                 "For values that are spread evenly over the declared range; keys and synthetic "
-                "tables for any."
+                f"tables for any.{STAR_NOTE if any(NOISY_MARK in str(e) for e in listed) else ''}"
             ),
         ]
     if parts or lines:
