@@ -50,7 +50,7 @@ def too_noisy(
         return ()
     at = [columns.index(name) for name in ("value", "low", "high")]
     cells = ([row[index] for index in at] for row in rows)
-    return tuple(is_too_noisy(*each, ends, signed=signed) for each in cells)
+    return tuple(is_too_noisy(value, low, high, ends, signed=signed) for value, low, high in cells)
 
 
 def noisy_note(marks: Sequence[bool], *, of_range: bool = False) -> str:

@@ -258,9 +258,11 @@ class Scenario:
         meant = [each.nearest for each in wrong if isinstance(each, InvalidInput) and each.nearest]
         if meant or not wrong:
             return replace(self.table, privacy_unit=meant[0]) if meant else self.table
-        apart = {"privacy_unit": ROW, "max_rows_per_group": None, "max_groups": None, "part": None}
+        apart = replace(
+            self.table, privacy_unit=ROW, max_rows_per_group=None, max_groups=None, part=None
+        )
         with Mistakes().collect():
-            opened = _open_table(replace(self.table, **apart), {}, (), ())
+            opened = _open_table(apart, {}, (), ())
             opened.engine.close()
             free = [each for each in opened.columns if each not in self.domains]
             return replace(self.table, privacy_unit=(free or opened.columns)[0])

@@ -270,7 +270,7 @@ class Session:
             when = max((str(debit.body.get("when", "")) for debit in debits), default="")
             people = self.ledger.people_budget(self.dataset) if self.curator else None
             state = self.ledger.budget_state(self.dataset, parts=True)
-            about = next(filter(None, (each.body.get("about") for each in debits)), {})
+            about: Any = next((each.body["about"] for each in debits if each.body.get("about")), {})
             name = str(debits[-1].body.get("table", "")) if debits else ""
             return Release(self.request, answers, state, when, people, about, name)
         except BaseException as error:

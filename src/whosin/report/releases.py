@@ -73,7 +73,7 @@ MAX_MEASURED_TABLES = 8
 
 
 def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
-    data = {
+    data: dict[str, Any] = {
         "title": estimate.title,
         "question": dict(estimate.spend.what),
         "costs": {relation: cost_data(cost) for relation, cost in estimate.spend.costs.items()},

@@ -109,7 +109,10 @@ def release(
             message = f"the ledger has no dataset {continues!r} that this could continue"
             hint = "whosin ledger show names them; leave --continues out for the first release"
             found = loaded.read_ledger(
-                ledger, lambda opened, _: opened.find_continued(continues), [], registered=False
+                ledger,
+                lambda opened, _: opened.find_continued(continues),
+                list[str](),
+                registered=False,
             )
             if found:
                 message = f"{continues!r} is part of dataset {found[0]!r}"

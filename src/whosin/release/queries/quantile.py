@@ -296,7 +296,7 @@ class RankQuery(NumberQuery):
             rows.append([*label, *(plain_number(float(each)) for each in selected)])
         names = ("value", "low", "high") if self.interval else ("value",)
         answer = {"columns": [*cells.headings(*names), *names], "rows": rows}
-        needed = math.ceil(estimate.within / min(self.below, 1 - self.below))
+        needed = math.ceil((estimate.within or 0) / min(self.below, 1 - self.below))
         return answer if self.interval else answer | {"details": {RANK_ROWS: needed}}
 
     def _select(
