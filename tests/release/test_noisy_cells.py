@@ -191,3 +191,14 @@ def test_a_dry_run_explains_the_star_and_says_a_rank_once(tmp_path) -> None:
         text = shown.getvalue()
         assert ("* Too noisy to read." in text) == marked == ("*" in text) and marked >= starred
         assert "rank of the value" not in text and text.count("of the rank") == 1
+
+
+def test_what_is_left_is_a_warning_where_most_of_it_is_taken(tmp_path) -> None:
+    """A month's share of a year is none."""
+    data = oracle.table(ROWS, DOMAINS, max_groups=1, max_rows_per_group=1)
+    for month, share in enumerate(("1/12", "1/12", "3/4")):
+        plan, ledger = oracle.PLANS["add-remove"], tmp_path / "l.db"
+        session = wi.Session(data, plan, ledger, share=share, request=str(month), preflight=False)
+        session.ask(Rows())
+        said = [each for each in session.notes if "session takes" in each]
+        assert len(said) == (month == 2)

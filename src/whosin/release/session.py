@@ -430,15 +430,15 @@ class Session:
             self.share = schedule.share(min(moments, default=today), budget)
 
     def _check_remaining(self, budget_state: BudgetState, part: str | None) -> None:
-        """Refuse a session where nothing is left; say how much it takes of what others left."""
+        """Refuse a session where nothing is left; say so where it takes most of what is left."""
         if part is not None:
             level = self.ledger.part_levels(self.dataset, [part])[part]
             budget_state = budget_state.seen_from(level)
         budget = Budget.of(self.plan)
         if not budget_state.spendable_units and not self._may_have_parts(budget_state):
             check_session(budget_state, self.plan, budget)
-        if self.share is not None and budget_state.debits:
-            own = budget.part(self.share).epsilon / encoding.EPSILON_UNITS
+        own = budget.part(self.share).epsilon / encoding.EPSILON_UNITS if self.share else 0
+        if budget_state.debits and 2 * own > budget_state.spendable:
             self._note(
                 f"dataset {self.dataset!r} has ε = {spell(budget_state.spendable)} left, and this "
                 f"session takes {spell(own)} of it"
