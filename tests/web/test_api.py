@@ -128,7 +128,11 @@ def test_the_price_is_shown_and_nothing_is_spent(server, hospital):
     mean = {"kind": "mean", "column": "age"}
     best = SCENARIO | {"queries": [*counts, mean], "budget": {"split": "optimal"}}
     price = server.post("/api/estimate", json=best).json()
-    assert [estimate["title"] for estimate in price["estimates"]] == ["count", "count", "mean"]
+    assert [estimate["title"] for estimate in price["estimates"]] == [
+        "count",
+        "count by ward",
+        "mean",
+    ]
     assert price["total_epsilon"] == pytest.approx(price["epsilon"])
     assert ["by_weights" in estimate for estimate in price["estimates"]] == [True, True, False]
 
