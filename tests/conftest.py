@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -72,6 +73,18 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., Result]:
         return code, streams.out, streams.err
 
     return call
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Sets the day, or the moment, that whosin takes it to be."""
+
+    def set_time(moment: str) -> None:
+        day, _, time = moment.partition("T")
+        whole = datetime.fromisoformat(f"{day}T{time or '12:00:00'}+00:00")
+        monkeypatch.setattr("whosin.ledger.encoding.utc_now", lambda: whole)
+
+    return set_time
 
 
 @pytest.fixture

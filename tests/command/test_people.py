@@ -326,6 +326,49 @@ def test_an_earlier_month_is_shown_again_under_a_schedule(release, tmp_path):
             assert (state["dataset"], state["debits"]) == ("january", 3)
 
 
+@pytest.mark.parametrize("unspent", ["rolls-on", "lapses"])
+@pytest.mark.parametrize(
+    "said",
+    [
+        'every = "month"\nuntil = "2027-02"',  # without a start that of the first day
+        'periods = ["2027-01", "2027-02"]\nshares = ["1/4", "1/2"]',
+    ],
+)
+def test_a_past_period_is_shown_again_after_the_schedule_ended(
+    release, run, tmp_path, clock, said, unspent
+):
+    path = tmp_path / "january.toml"
+    text = SCENARIO.format(name="january").replace('[budget]\nshare = "1/4"\n', "")
+    path.write_text(f'{text}[schedule]\n{said}\nunspent = "{unspent}"\n')
+
+    def dry_run() -> dict:
+        return json.loads(run("release", path, "--dry-run", "--json")[1])
+
+    clock("2027-01-20")
+    first = release("january")[1]
+    clock("2027-02-10")
+    share = 1 / 2  # of two months, or of the second one
+    epsilon = dry_run()["estimates"][0]["costs"]["add-remove"]["epsilon"]
+    assert epsilon == pytest.approx(share * first["plan"]["epsilon"])
+    for day in ("2027-03-01", "2029-01-01"):
+        clock(day)
+        code, shown, err = release("january")
+        assert code == 0 and "asked before" in err
+        assert (shown["request"], shown["answers"]) == (first["request"], first["answers"])
+        assert shown["budget_state"]["debits"] == 1
+        asker = dry_run()["asker"]
+        assert asker["known"] and "the schedule ended with 2027-02-28" in asker["refusal"]
+    path.write_text(path.read_text().replace('"histogram"', '"histogram"\nname = "new"'))
+    assert not dry_run()["asker"]["known"]
+    for options in ((), ("--again",)):
+        code, shown, err = release("january", *options, look=True)
+        assert (code, shown) == (1, None) and "the schedule ended with 2027-02-28" in err
+        assert "before the debit" not in err
+    (tmp_path / "ledger.db").unlink()
+    (tmp_path / "ledger.db-heads").unlink()
+    assert run("release", path)[0] == run("release", path, "--dry-run")[0] == 2
+
+
 def test_the_history_says_which_month_was_what(release, run, tmp_path):
     """Four blocks "count" could not be told apart."""
     books = tmp_path / "ledger.db"

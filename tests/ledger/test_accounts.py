@@ -14,7 +14,7 @@ import pytest
 import whosin as wi
 from ledger_programs import rewrite
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, WhosinError
-from whosin.ledger import Cost, Spend, encoding, store, verify
+from whosin.ledger import Cost, Spend, encoding, verify
 from whosin.ledger.budget import Accounts, PartLevel
 from whosin.ledger.registration import Registration
 from whosin.report.accounts import accounts_lines, schedule_lines
@@ -284,17 +284,9 @@ def test_a_million_parts_cost_what_is_paid(ledger, tmp_path):
 YEAR = {"every": "month", "start": "2027-01", "until": "2027-12"}
 
 
-@pytest.fixture
-def clock(monkeypatch):
-    """Sets the time of a ledger in a file."""
-
-    def set_time(moment: str) -> None:
-        whole = f"{moment}T12:00:00.000000Z"
-        monkeypatch.setattr(store, "format_moment", lambda _=None: whole)
-        monkeypatch.setattr("whosin.ledger.budget_state.BudgetState.today", moment)
-
-    set_time("2027-01-15")
-    return set_time
+@pytest.fixture(autouse=True)
+def january(clock):
+    clock("2027-01-15")
 
 
 def pay(ledger: wi.Ledger, request: str, epsilon: object, name: str = "d") -> None:
@@ -338,13 +330,13 @@ def test_what_a_month_leaves_lapses_where_that_was_said(ledger, clock):
     assert verify(ledger, "d").debits == 2
 
 
-def test_clocks_that_differ_begin_no_period_twice(ledger, clock, monkeypatch):
+def test_clocks_that_differ_begin_no_period_twice(ledger, clock):
     """Around midnight one machine is in February and another still in January."""
     ledger.register("d", PLANS["add-remove"], schedule={**YEAR, "unspent": "lapses"})
     paid = 0
     for number in range(12):
         moment = ("2027-01-31T23:59:40", "2027-02-01T00:00:10")[number % 2]
-        monkeypatch.setattr(store, "format_moment", lambda _=None, at=moment: f"{at}.000000Z")
+        clock(moment)
         try:
             pay(ledger, str(number), "1/13")
             paid += 1
@@ -444,12 +436,24 @@ def test_quotas_keep_what_they_say(ledger, tmp_path, clock):
         with pytest.raises(BudgetRefused, match=r"quota 'team' of dataset 'd' has 0\.25 left"):
             pay(bob, "more", "1/3")
         clock("2027-07-01")
-        with pytest.raises(BudgetRefused, match=r"the quota of 'bob' .* ended with 2027-06-30"):
-            pay(bob, "late", "1/100")
-    pay(ledger, "what they left", "1/2")
+        assert bob.budget_state("d").left_for("bob") == 0.5  # like everyone else
+        pay(bob, "late", "1/8")
+    pay(ledger, "what they left", "3/8")
     state = ledger.budget_state("d")
     assert state.epsilon == 1 and state.unreserved.remaining == 0
-    assert verify(ledger, "d").debits == 3
+    assert state.accounts.quotas["team"].spent == Cost.pure("1/4")
+    assert verify(ledger, "d").debits == 4
+
+
+def test_what_costs_nothing_is_paid_after_the_last_period(ledger, clock):
+    """A step of a stream, whose first one paid for all; December's is drawn in January."""
+    ledger.register("d", PLANS["add-remove"], schedule=YEAR)
+    pay(ledger, "first", "1/24")
+    clock("2028-01-05")
+    pay(ledger, "step", 0)
+    with pytest.raises(BudgetRefused, match="ended with 2027-12-31"):
+        pay(ledger, "new", "1/1000")
+    assert verify(ledger, "d").debits == 2
 
 
 def test_a_quota_moves_and_is_revoked(ledger, clock):

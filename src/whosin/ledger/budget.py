@@ -343,7 +343,7 @@ class Quota:
 
     Attributes:
         until: the last day on which they may spend it; "" for no end. What they leave is everyone's
-            then.
+            then, and they ask like everyone else.
         members: whose answers are paid from it; nobody's once it was revoked.
     """
 
@@ -574,12 +574,17 @@ class Schedule:
             past = sum((each.limit for each in self.periods if each.first <= day), ZERO_COST)
         return sum((each.limit for each in self.periods if day < each.first <= last), past)
 
-    def share(self, day: str, budget: Budget) -> Fraction:
+    def share(self, day: str, budget: Budget, *, near: bool = False) -> Fraction:
         """The share of the total that the period of a day has for itself.
+
+        Args:
+            near: where the day is in no period, take the next one, or the last.
 
         Raises:
             BudgetRefused: the day is in no period.
         """
+        if near:
+            day = next((each for each in self.periods if day < each.end), self.periods[-1]).first
         self.ceiling(Accounts(), day)
         period = self.find_period(day)
         assert period is not None

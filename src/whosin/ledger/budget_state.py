@@ -13,7 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
@@ -84,7 +84,7 @@ class BudgetState(Displayed):
     @property
     def today(self) -> str:
         """This day, or that of the last entry where the clock is behind it."""
-        return max(datetime.now(UTC).date().isoformat(), self.last[:10])
+        return max(encoding.utc_now().date().isoformat(), self.last[:10])
 
     def periods_left(self) -> list[tuple[str, str, BudgetState]]:
         """(first day, last day, the state within what it allows) of this period and of the rest of
@@ -136,10 +136,10 @@ class BudgetState(Displayed):
         this level: what their quota, or what all quotas leave, the period and the total allow."""
         day = self.today
         seen = self if part is None else self.seen_from(part)
-        mine = [each for each in self.accounts.quotas.values() if who in each.members]
         views = [
-            replace(self.within(each.limit if each.is_open(day) else ZERO_COST), spent=each.spent)
-            for each in mine
+            replace(self.within(each.limit), spent=each.spent)
+            for each in self.accounts.quotas.values()
+            if who in each.members and each.is_open(day)
         ] or [seen.within(self.budget.limit.less(self.accounts.kept(day)))]
         if self.schedule is not None:
             allowed = ZERO_COST
@@ -514,22 +514,18 @@ def pay_debits(
 
 
 def find_quota(budget_state: BudgetState, who: str, moment: str) -> str | None:
-    """The quota that someone's answers are paid from; None where nobody has given that person one.
+    """The quota that someone's answers are paid from; None where nobody has given that person one
+    that lasts: once it has ended its members ask like everyone else.
 
     Raises:
-        BudgetRefused: it has ended, or the clock is behind.
+        BudgetRefused: the clock is behind.
     """
-    if budget_state.schedule is None and not budget_state.accounts.quotas:
+    quotas = budget_state.accounts.quotas
+    if budget_state.schedule is None and not quotas:
         return None
     check_clock(budget_state, moment)
-    mine = [name for name, each in budget_state.accounts.quotas.items() if who in each.members]
-    open_ = [name for name in mine if budget_state.accounts.quotas[name].is_open(moment[:10])]
-    if mine and not open_:
-        until = max(budget_state.accounts.quotas[name].until for name in mine)
-        message = f"the quota of {who!r} in dataset {budget_state.dataset!r} ended with {until}"
-        hint = "its curator can renew it with whosin ledger quota"
-        raise BudgetRefused(message, field="quota", value=mine[0], hint=hint)
-    return open_[0] if open_ else None
+    mine = (name for name, each in quotas.items() if who in each.members)
+    return next((name for name in mine if quotas[name].is_open(moment[:10])), None)
 
 
 CLOCK_SECONDS = 60
@@ -566,7 +562,7 @@ def check_limits(
         before, where = budget_state.accounts.quotas[quota], f"quota {quota!r} of {name}"
         view = replace(budget_state, spent=before.spent)
         raise BudgetRefused(_describe_excess(view, asked, before.limit, where), field="quota")
-    if schedule is not None:
+    if schedule is not None and asked != ZERO_COST:  # steps of a stream were paid for at its first
         ceiling = schedule.ceiling(budget_state.accounts, day)
         if not after.total.within(ceiling):
             period = schedule.find_period(day)

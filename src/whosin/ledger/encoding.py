@@ -14,6 +14,7 @@ import math
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 from math import isqrt
 from typing import Any
@@ -191,6 +192,11 @@ def read_name(value: object, field: str) -> str:
         message = f"{field} has characters that cannot be printed: {shorten(repr(value))}"
         raise InvalidInput(message, field=field, value=value)
     return name
+
+
+def utc_now() -> datetime:
+    """The clock of this machine, by which days are reckoned where no server has one."""
+    return datetime.now(UTC)
 
 
 def current_user() -> str:

@@ -35,7 +35,7 @@ from whosin.errors import (
     invalid_value,
     require_extras,
 )
-from whosin.ledger import entries, transaction
+from whosin.ledger import encoding, entries, transaction
 from whosin.ledger.entries import (
     ABOUT_TABLE,
     DATASETS_TABLE,
@@ -245,7 +245,7 @@ _INHERITED_CONNECTIONS: list[list[Any]] = []
 
 def format_moment(moment: datetime | None = None) -> str:
     """A moment as text, this one by default: UTC, to the microsecond. Numbers order entries."""
-    return (moment or datetime.now(UTC)).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return (moment or encoding.utc_now()).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 @dataclass(frozen=True)

@@ -487,7 +487,8 @@ def foresee_release(
     left = state.left_for(ledger.who, level)
     new = [each for each in estimates if each.first is None]
     bodies = [each.body for each in ledger.history(dataset) if each.kind == "debit"]
-    keys = ("what", "costs", "part")
+    dated = state.schedule is not None and share is None  # each period has a share of its own
+    keys = ("what", "part") if dated else ("what", "part", "costs")
     asked, paid = (
         {encoding.canonical_json([each.get(key) for key in keys]) for each in listed}
         for listed in ([each.spend.to_dict() for each in paid_estimates(new)], bodies)
@@ -496,7 +497,7 @@ def foresee_release(
     registration = register_table(table, [each.query for each in estimates])
     try:
         if new:
-            if state.schedule is not None and share is None:
+            if dated and state.schedule is not None:
                 share = state.schedule.share(state.today, Budget.of(plan))
             ledger.check_plan(state, plan, share, part)
         if state.registered is not None and state.registered.registration.universe is None:

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -32,7 +31,7 @@ from whosin.errors import (
     require_extras,
     shorten,
 )
-from whosin.ledger import BudgetState, Ledger
+from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import Budget, Schedule
 from whosin.release.answer import Release, read_releases
 from whosin.release.budget_allocation import estimate_batch_cost
@@ -173,7 +172,7 @@ class Scenario:
     table: TableSection
     domains: Mapping[str, Any]
     queries: tuple[Query, ...]
-    ledger: str
+    ledger: Any
     dataset: str | None
     budget: Mapping[str, Any]
     tables: tuple[Further, ...] = ()
@@ -314,8 +313,11 @@ class Scenario:
         opened = self.open_table() if table is None else table
         with self.locate_errors(), self.at_budget():
             try:
+                paid = self._read_streams(opened)
                 budget = {"share": self.period_share(), **self.budget}
-                return estimate_batch_cost(opened, self.plan, self.queries, **budget)
+                new = [query for number, query in enumerate(self.queries) if number not in paid]
+                rest = iter(estimate_batch_cost(opened, self.plan, new, **budget) if new else ())
+                return [paid.get(number) or next(rest) for number in range(len(self.queries))]
             except InvalidInput as error:
                 found, asked = Mistakes(), dict(enumerate(self.queries))
                 found.found += self._find_query_mistakes(opened, asked, set())
@@ -323,21 +325,24 @@ class Scenario:
                     found.raise_all()
                 raise error from None
 
-    def read_streams(self, ledger: object, table: Table) -> dict[int, CostEstimate]:
-        """The estimates of running totals that were paid for, by the queries' numbers."""
-
+    def _read_streams(self, table: Table) -> dict[int, CostEstimate]:
         def look(opened: Ledger, name: str) -> dict[int, CostEstimate]:
             return continue_streams(opened, name, table, self.plan, self.queries)
 
-        return self.read_ledger(ledger, look, {})
+        streams = any(query.kind == "running" for query in self.queries)
+        return self.read_ledger(look, {}) if streams else {}
 
-    def period_share(self) -> Fraction | None:
-        """The share of today's period, which a batch spends by default; None without a schedule."""
+    def period_share(self, *, new: bool = False) -> Fraction | None:
+        """The share of today's period, which a batch spends by default; None without a schedule.
+        What a known dataset has answered it shows on any day; `new` says that it is not that."""
         if not self.schedule:
             return None
         with at("schedule"):
-            budget, today = Budget.of(self.plan), datetime.now(UTC).date().isoformat()
-            return Schedule.plan(self.schedule, budget, today).share(today, budget)
+            budget, today = Budget.of(self.plan), encoding.utc_now().date().isoformat()
+            state = self.read_budget_state()
+            if state is None or state.schedule is None:
+                return Schedule.plan(self.schedule, budget, today).share(today, budget)
+            return state.schedule.share(today, budget, near=not new)
 
     def contribution_policies(self, table: Table) -> list[ContributionPolicy]:
         """What of the rows counts in each answer."""
@@ -377,7 +382,7 @@ class Scenario:
         """
         table = self.open_table()
         if request is None:
-            self.estimate_cost(table)
+            replace(self, ledger=self.ledger if ledger is None else ledger).estimate_cost(table)
             for index, query in enumerate(self.queries):
                 with at(f"queries[{index}]"), query.at_own_key():
                     query.require_new_file()
@@ -412,16 +417,16 @@ class Scenario:
         with self.locate_errors():
             return look_before_debit(table, self.queries, estimates)
 
-    def read_budget_state(self, ledger: object = None) -> BudgetState | None:
-        """Where the dataset stands in its ledger or another one, which is not made; None where it
-        has no budget yet."""
-        return self.read_ledger(ledger, partial(Ledger.budget_state, parts=True), None)
+    def read_budget_state(self) -> BudgetState | None:
+        """Where the dataset stands in its ledger, which is not made; None where it has no budget
+        yet."""
+        return self.read_ledger(partial(Ledger.budget_state, parts=True), None)
 
-    def read_releases(self, ledger: object = None) -> list[Release]:
+    def read_releases(self) -> list[Release]:
         """The releases of the dataset whose answers are stored there, oldest first."""
-        return self.read_ledger(ledger, read_releases, [])
+        return self.read_ledger(read_releases, [])
 
-    def find_dataset(self, ledger: object = None) -> str:
+    def find_dataset(self) -> str:
         """The dataset that this is about: its own, or the one that holds all answers to this very
         batch of these very rows, such as another month's that it continued."""
 
@@ -430,37 +435,28 @@ class Scenario:
                 return name
             asked = register_table(table, self.queries, rows=True)
             about = self.plan, self.batch_data(), asked
-            held = (
-                each for each in opened.copies(name, asked) if find_answered(opened, each, *about)
-            )
-            return next(held, name)
+            held = opened.copies(name, asked)
+            return next((each for each in held if find_answered(opened, each, *about)), name)
 
         table = self.open_table()
-        return self.read_ledger(ledger, look, self.dataset or table.name, registered=False)
+        return self.read_ledger(look, self.dataset or table.name, registered=False)
 
     def read_ledger(
-        self,
-        ledger: object,
-        read: Callable[[Ledger, str], Found],
-        unknown: Found,
-        *,
-        registered: bool = True,
+        self, read: Callable[[Ledger, str], Found], unknown: Found, *, registered: bool = True
     ) -> Found:
-        """What a ledger, which is not made, says of the dataset, which it knows if `registered`."""
-        url = ledger if ledger is not None else self.ledger
-        if "://" not in str(url) and not Path(str(url)).exists():
+        """What its ledger, which is not made, says of the dataset, known to it if `registered`."""
+        url, given = self.ledger, isinstance(self.ledger, Ledger)
+        if not given and "://" not in str(url) and not Path(str(url)).exists():
             return unknown
         name = self.dataset or self.open_table().name
         try:
-            with Ledger(url, create=False) as opened:
+            with nullcontext(url) if given else Ledger(url, create=False) as opened:
                 known = not registered or name in opened.datasets()
                 return read(opened, name) if known else unknown
         except EmptyLedger:
             return unknown
 
-    def was_asked(
-        self, ledger: object = None, request: str | None = None, *, amend: bool = False
-    ) -> bool:
+    def was_asked(self, request: str | None = None, *, amend: bool = False) -> bool:
         """Whether this request was paid before; by default this very batch, of the table as it is
         or was registered.
 
@@ -486,7 +482,7 @@ class Scenario:
                 require_same_rows(opened, name, named, asked)
             return bool(opened.requests(name, f"{named}/"))
 
-        return self.read_ledger(ledger, look, False)
+        return self.read_ledger(look, False)
 
     def batch_data(self) -> dict[str, Any]:
         """What is asked, as plain data, which `name_request` names."""
@@ -494,10 +490,13 @@ class Scenario:
         return {"queries": [scenario_keys(query) for query in self.queries], "budget": budget}
 
 
-def load_scenario(path: str | Path, *, asked: bool | None = True) -> Scenario:
+def load_scenario(
+    path: str | Path, *, asked: bool | None = True, ledger: str | None = None
+) -> Scenario:
     """Read a scenario file.
 
     Args:
+        ledger: another ledger than the one that it names.
         asked: whether its queries are asked; otherwise it needs none, and those it has are left.
             With None they are asked if it has any.
     """
@@ -513,7 +512,8 @@ def load_scenario(path: str | Path, *, asked: bool | None = True) -> Scenario:
     data = parse_toml(text, file.name)
     source = ScenarioText(file.name, data, toml_lines(text))
     with source.locate_errors():
-        return read_scenario(data, file.parent, title=file.stem, asked=asked, text=source)
+        result = read_scenario(data, file.parent, title=file.stem, asked=asked, text=source)
+    return result if ledger is None else replace(result, ledger=ledger)
 
 
 def read_scenario(

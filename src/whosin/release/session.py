@@ -13,7 +13,6 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, Self
@@ -374,7 +373,8 @@ class Session:
         amend = amend and known and not self._is_registered()
         if known and not amend:
             self._name_request(queries, goes_on=goes_on)
-        if self.share is None:
+        paid = known and bool(queries) and self._continues_streams(queries)
+        if self.share is None and not paid:
             self._share_period(known)
         if self._paid():
             if self._batch is not None:
@@ -385,7 +385,6 @@ class Session:
             self._claim_people(copies, new_people)
         if not self.curator:
             self._check_registered()
-        paid = known and bool(queries) and self._continues_streams(queries)
         part = common_part(queries, self.table)
         budget_state = self.ledger.admit(
             self.dataset,
@@ -419,7 +418,7 @@ class Session:
         """The share of the period, where there is a schedule: of the one in which this request was
         paid before, or of today's."""
         budget, moments = Budget.of(self.plan), list[str]()
-        today = datetime.now(UTC).date().isoformat()
+        today = encoding.utc_now().date().isoformat()
         schedule = self.ledger.budget_state(self.dataset).schedule if known else None
         if schedule is not None and (paid := self._paid()):
             entries = self.ledger.history(self.dataset)

@@ -37,13 +37,13 @@ def evidence(
 
     if save is not None:
         _check_folder(save)
-    loaded = load_scenario(scenario)
-    made = loaded.read_releases(ledger)
+    loaded = load_scenario(scenario, ledger=ledger)
+    made = loaded.read_releases()
     about = complete_about(loaded.about, made)
     print_unsaid(about, packs.PACK_KEYS)
     with loaded.locate_errors():
         packs.require_about(about)
-    estimates, state = loaded.estimate_cost(), loaded.read_budget_state(ledger)
+    estimates, state = loaded.estimate_cost(), loaded.read_budget_state()
     today = datetime.now(UTC).date().isoformat()
     data = packs.evidence_data(loaded, estimates, state, today, version("whosin"), made)
     if save is not None:

@@ -94,42 +94,39 @@ def release(
     check_paths(save, report, reader)
     if dry_run:
         refuse_files(save, report)
-    loaded = load_scenario(scenario)
+    loaded = load_scenario(scenario, ledger=ledger)
     if continues is not None:
         loaded = replace(loaded, dataset=continues)
     if dry_run:
-        show_estimate(loaded, ledger, json, amend=amend or continues is not None)
+        show_estimate(loaded, json, amend=amend or continues is not None)
         return
     check_answer_files(loaded, save)
     warn_signers(loaded, report)
     loaded = loaded.keep_table()
     if continues is not None:
         amend = True
-        if loaded.read_budget_state(ledger) is None:
+        if loaded.read_budget_state() is None:
             message = f"the ledger has no dataset {continues!r} that this could continue"
             hint = "whosin ledger show names them; leave --continues out for the first release"
             found = loaded.read_ledger(
-                ledger,
-                lambda opened, _: opened.find_continued(continues),
-                list[str](),
-                registered=False,
+                lambda opened, _: opened.find_continued(continues), list[str](), registered=False
             )
             if found:
                 message = f"{continues!r} is part of dataset {found[0]!r}"
                 hint = f"say --continues {found[0]}"
             raise InvalidInput(message, field="--continues", value=continues, hint=hint)
     elif request is None and not (again or new_people):
-        loaded = find_paid(loaded, ledger)
+        loaded = find_paid(loaded)
     choices = SessionChoices(request, amend, again, new_people)
-    if again or not loaded.was_asked(ledger, request, amend=amend):
+    if again or not loaded.was_asked(request, amend=amend):
         prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
-    answered = run_release(loaded, ledger, choices, quiet=json)
+    answered = run_release(loaded, choices, quiet=json)
     show_answers(loaded, answered, report, reader, save, json)
 
 
-def find_paid(loaded: Scenario, ledger: str | None) -> Scenario:
+def find_paid(loaded: Scenario) -> Scenario:
     """The same scenario in the dataset that has its answers already, such as an earlier month's."""
-    found = loaded.find_dataset(ledger)
+    found = loaded.find_dataset()
     if found != (loaded.dataset or loaded.open_table().name):
         print_warning(f"these rows are part of dataset {found!r}, which has these answers")
         return replace(loaded, dataset=found)
@@ -196,20 +193,19 @@ def warn_signers(loaded: Scenario, report: Path | None) -> None:
         print_unsaid(loaded.about, SIGNED_KEYS)
 
 
-def show_estimate(loaded: Scenario, ledger: str | None, json: bool, *, amend: bool) -> None:
+def show_estimate(loaded: Scenario, json: bool, *, amend: bool) -> None:
     """What a scenario costs; nothing is spent."""
     from whosin.release.accuracy import suggest_changes
     from whosin.release.cost import foresee_release
     from whosin.report import releases
 
     title, plan, table = loaded.title, loaded.plan, loaded.open_table()
-    streams = loaded.read_streams(ledger, table)
-    estimates = [streams.get(n, each) for n, each in enumerate(loaded.estimate_cost(table))]
+    estimates = loaded.estimate_cost(table)
     suggestions = suggest_changes(table, plan, loaded.queries, estimates, loaded.budget)
-    state = loaded.read_budget_state(ledger)
+    state = loaded.read_budget_state()
     share = loaded.budget.get("share", None if loaded.schedule else 1)
     asked: dict[str, Any] = {"table": table, "plan": plan, "estimates": estimates, "share": share}
-    outlook = loaded.read_ledger(ledger, partial(foresee_release, amend=amend, **asked), None)
+    outlook = loaded.read_ledger(partial(foresee_release, amend=amend, **asked), None)
     listed = [releases.estimate_data(estimate) for estimate in estimates]
     data: dict[str, Any] = {
         "title": title,
@@ -290,9 +286,7 @@ def _naming(request: str) -> Iterator[None]:
         raise error from None
 
 
-def run_release(
-    scenario: Scenario, ledger: str | None, choices: SessionChoices, *, quiet: bool
-) -> Release:
+def run_release(scenario: Scenario, choices: SessionChoices, *, quiet: bool) -> Release:
     """Release with a progress bar for each scan, on standard error, and what is to be noted."""
     from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 
@@ -306,7 +300,7 @@ def run_release(
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)  # the notes say it
-                session = scenario.open_session(ledger, **vars(choices))
+                session = scenario.open_session(**vars(choices))
             if choices.request is not None and not session.continues:
                 said = f"there is no request {session.request!r} yet: this is a new one"
                 print(f"whosin: {said}", file=sys.stderr)
@@ -411,7 +405,7 @@ def sql(
     check_paths(save, report, reader)
     if dry_run or explain:
         refuse_files(save, report)
-    loaded = load_scenario(scenario, asked=False)
+    loaded = load_scenario(scenario, asked=False, ledger=ledger)
     if share is not None:
         loaded = replace(loaded, budget={**loaded.budget, "share": share})
     loaded = loaded.asking(select)
@@ -419,17 +413,17 @@ def sql(
         data = _sql_scenario(scenario, loaded)
         print_json(data) if json else print(toml_text(data), end="")
     elif dry_run:
-        show_estimate(loaded, ledger, json, amend=amend)
+        show_estimate(loaded, json, amend=amend)
     else:
         check_answer_files(loaded, save)
         warn_signers(loaded, report)
         loaded = loaded.keep_table()
         if request is None and not again:
-            loaded = find_paid(loaded, ledger)
-        if again or not loaded.was_asked(ledger, request, amend=amend):
+            loaded = find_paid(loaded)
+        if again or not loaded.was_asked(request, amend=amend):
             prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
         choices = SessionChoices(request, amend, again)
-        answered = run_release(loaded, ledger, choices, quiet=json)
+        answered = run_release(loaded, choices, quiet=json)
         show_answers(loaded, answered, report, reader, save, json)
 
 
@@ -443,6 +437,8 @@ def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: boo
     from whosin.report.releases import describe_costs
 
     table = scenario.open_table()
+    with scenario.locate_errors():
+        scenario.period_share(new=True)
     estimates = scenario.estimate_cost(table)  # what is wrong is said before a row is read
     if preflight:
         try:

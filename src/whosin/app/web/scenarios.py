@@ -142,7 +142,11 @@ def opened(
     given["table"]["memory"] = f"{settings.scan_memory // 2}B"  # beyond it the engine spills
     if (body.continues or body.new_people) and not visitor.curator:
         raise RequestRefused(403, "only a curator says whose people these are", "continues")
-    scenario = replace(read_scenario(given, settings.folder), dataset=body_dataset(body))
+    scenario = replace(
+        read_scenario(given, settings.folder),
+        dataset=body_dataset(body),
+        ledger=str(settings.ledger),
+    )
     table = _open_table(scenario)
     try:
         yield scenario, table

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from fractions import Fraction
 from statistics import NormalDist
 from typing import Any, ClassVar
@@ -139,7 +139,7 @@ class Running(GroupedQuery):
             if str(self.upto) not in names:
                 raise UnknownName("upto", str(self.upto), names)
             step = names.index(str(self.upto)) + 1
-        today = datetime.now(UTC).date()
+        today = encoding.utc_now().date()
         past = {_count_past(today, name, names) for name in CALENDAR_UNITS} - {None}
         if self.upto is not None:
             if len(past) == 1 and step > max(each or 0 for each in past):
