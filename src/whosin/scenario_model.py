@@ -476,7 +476,14 @@ class AboutSection(Section, place="[about]"):
     decided_by: Statement | None = say("Who chose the adversary and the target.")
     reasons: Statement | None = say("Why these, and not others.", most=MAX_STATEMENT_LETTERS)
 
+    @property
+    def unsaid(self) -> list[str]:
+        """Which of `SIGNED_KEYS` it does not say."""
+        return [key for key in SIGNED_KEYS if getattr(self, key) is None]
 
+
+SIGNED_KEYS = ("controller", "contact", "population", "period", "decided_by", "reasons")
+"""What [about] has to say for a pack of evidence, and for pages that somebody signs."""
 ABOUT_UNSAID = AboutSection.read({}, "about")
 
 

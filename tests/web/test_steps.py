@@ -33,6 +33,7 @@ from web_server import SCENARIO, problem, program, served
 from whosin.app.web.access import Settings, add_user
 from whosin.ledger import Ledger
 from whosin.report.evidence import PACK_FILES
+from whosin.scenario_model import SIGNED_KEYS
 
 expect.set_options(timeout=120_000)  # a busy machine is no reason to fail
 WHOLE_EDITOR = """() => {
@@ -540,7 +541,7 @@ def keep_papers(page: Page, folder: Path) -> None:
     page.locator("#ask-yes").click()
     expect(page.locator("#about-controller")).to_be_focused()
     expect(page.locator('[data-error="about.controller"]')).not_to_be_empty()
-    for key in ("controller", "contact", "period", "decided_by", "reasons"):
+    for key in SIGNED_KEYS:
         page.locator(f"#about-{key}").fill(f"said of {key}")
     go_to(page, "report")
     with ZipFile(saved(page, "Evidence pack", folder)) as pack:

@@ -51,16 +51,12 @@ from whosin.report.summary import (
     promise_sentence,
     unit_facts,
 )
-from whosin.scenario_model import AboutSection
+from whosin.scenario_model import SIGNED_KEYS, AboutSection
 
 if TYPE_CHECKING:
     from whosin.release.scenario import Scenario
 
 PACK_FILES = ("evidence.json", "evidence.schema.json", "evidence.html", "registry.yaml")
-PACK_KEYS = ("controller", "contact", "period", "decided_by", "reasons")
-"""What [about] has to say before a pack can be written."""
-SIGNED_KEYS = ("controller", "population", "period", "decided_by", "reasons")
-"""What page 1 of a report says "not said" of, where [about] does not say it."""
 REGISTRY_REPOSITORY = "opendp/deployments-registry-data"
 REGISTRY_COMMIT = "3e9c812a924cf01d228f26f6c462c59c391c3f2a"
 REGISTRY_SCHEMA = "schemas/deployments-schema.yaml"
@@ -136,30 +132,20 @@ def bound_release(plan: Plan, estimates: Sequence[CostEstimate]) -> RatioBound |
     return RatioBound(state.ratio, Fraction(0) if state.certain else plan.failure)
 
 
-def list_unsaid(about: AboutSection, keys: Sequence[str] = PACK_KEYS) -> list[str]:
-    """Which of these keys [about] does not say."""
-    return [key for key in keys if getattr(about, key) is None]
-
-
-def about_lines(about: AboutSection, missing: Sequence[str]) -> list[str]:
-    """[about] with the keys that it lacks, to be pasted and filled in."""
+def describe_unsaid(about: AboutSection) -> str:
+    """What [about] does not say, with lines to be pasted and filled in; empty where it says all."""
+    if not (missing := about.unsaid):
+        return ""
     described = AboutSection.json_schema()["properties"]
     lines = [f'{key} = "…"  # {described[key]["description"]}' for key in missing]
-    return [*(["[about]"] if not about.written else []), *lines]
+    head = f"[about] of the scenario does not say {', '.join(missing)}. To paste there:"
+    return "\n    ".join([head, *(["[about]"] if not about.written else []), *lines])
 
 
 def require_about(about: AboutSection) -> None:
     """Refuse to make a pack whose reader would not know who answers for it."""
-    missing = list_unsaid(about)
-    if missing:
-        error = InvalidInput(
-            f"[about] does not say {', '.join(missing)}",
-            field=missing[0],
-            value=missing,
-            hint="say them there: the report and the pack print them",
-        )
-        error.path = f"about.{missing[0]}"
-        raise error
+    if unsaid := describe_unsaid(about):
+        raise InvalidInput(unsaid, field=f"about.{about.unsaid[0]}")
 
 
 def evidence_data(
@@ -265,7 +251,7 @@ def evidence_schema() -> dict[str, Any]:
     def list_of(shape: Mapping[str, Any]) -> dict[str, Any]:
         return {"type": "array", "items": dict(shape)}
 
-    about = {**AboutSection.json_schema(), "required": list(PACK_KEYS)}
+    about = {**AboutSection.json_schema(), "required": list(SIGNED_KEYS)}
     cost = {"type": "object", "additionalProperties": {"type": ["number", "null"]}}
     beliefs_schema = list_of(describe({"prior": share, "posterior": share}))
     actor = {

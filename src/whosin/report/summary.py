@@ -255,7 +255,8 @@ def _describe_for_everyone(
     asked = [name_question(each.title, each.question) for each in release]
     facts = [
         ("what", f"{list_items(asked)} ({numbers})"),
-        ("by whom", join_said(about.controller, about.contact) or _unsaid("controller")),
+        ("by whom", about.controller or _unsaid("controller")),
+        ("contact", about.contact or _unsaid("contact")),
         ("when", when),
         ("about whom", about.population or _unsaid("population")),
         ("from when", about.period or _unsaid("period")),

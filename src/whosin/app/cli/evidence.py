@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from whosin.app.cli.main import Json, ScenarioFile, print_json, print_unsaid
+from whosin.app.cli.main import Json, ScenarioFile, print_json
 from whosin.errors import InvalidInput
 
 
@@ -28,7 +28,7 @@ def evidence(
 
     A pack has evidence.json with its JSON schema, the same as a page, and registry.yaml, an entry
     for the OpenDP deployments registry. The scenario's about section must say controller, contact,
-    period, decided_by and reasons.
+    population, period, decided_by and reasons.
     """
     from whosin.release.scenario import load_scenario
     from whosin.report import evidence as packs
@@ -39,10 +39,7 @@ def evidence(
         _check_folder(save)
     loaded = load_scenario(scenario, ledger=ledger)
     made = loaded.read_releases()
-    about = complete_about(loaded.about, made)
-    print_unsaid(about, packs.PACK_KEYS)
-    with loaded.locate_errors():
-        packs.require_about(about)
+    packs.require_about(complete_about(loaded.about, made))
     estimates, state = loaded.estimate_cost(), loaded.read_budget_state()
     today = datetime.now(UTC).date().isoformat()
     data = packs.evidence_data(loaded, estimates, state, today, version("whosin"), made)

@@ -36,7 +36,6 @@ from whosin.errors import (
     shorten,
 )
 from whosin.scenario_model import (
-    AboutSection,
     AdversarySection,
     Key,
     MechanismParameters,
@@ -139,15 +138,6 @@ def plain_json(value: object) -> Any:
 
 def print_warning(message: str) -> None:
     print(f"whosin: warning: {message}", file=sys.stderr)
-
-
-def print_unsaid(about: AboutSection, keys: Sequence[str]) -> None:
-    """Warn that nobody would know who answers for a release, with the lines to paste."""
-    from whosin.report.evidence import about_lines, list_unsaid
-
-    if missing := list_unsaid(about, keys):
-        print_warning(f"[about] of the scenario does not say {', '.join(missing)}. To paste there:")
-        print("\n".join(f"    {line}" for line in about_lines(about, missing)), file=sys.stderr)
 
 
 def print_json(data: Mapping[str, object]) -> None:

@@ -31,7 +31,6 @@ from whosin.app.cli.main import (
     confirm_spending,
     print_json,
     print_result,
-    print_unsaid,
     print_warning,
     progress_bar,
 )
@@ -188,9 +187,10 @@ def check_answer_files(scenario: Scenario, save: Path | None) -> None:
 def warn_signers(loaded: Scenario, report: Path | None) -> None:
     """Say before anything is paid what a report that is to be signed would not say."""
     if report is not None:
-        from whosin.report.evidence import SIGNED_KEYS
+        from whosin.report.evidence import describe_unsaid
 
-        print_unsaid(loaded.about, SIGNED_KEYS)
+        if unsaid := describe_unsaid(loaded.about):
+            print_warning(unsaid)
 
 
 def show_estimate(loaded: Scenario, json: bool, *, amend: bool) -> None:

@@ -22,7 +22,7 @@ from whosin.notions import NOTION_KINDS
 from whosin.release import DuckDB
 from whosin.release.queries import QUERIES, Query
 from whosin.release.queries.synthetic import LEARNED_KEYS, MARGINALS_METHOD, SYNTHETIC_METHODS
-from whosin.scenario_model import ScenarioModel, match_fields
+from whosin.scenario_model import SIGNED_KEYS, ScenarioModel, match_fields
 
 PAGE_PARAMETERS = ("family",)
 """What a page asks for beside the notion."""
@@ -109,11 +109,13 @@ class NotionKind(BaseModel):
 
 
 class Word(BaseModel):
-    """A key of a section: its name, what it takes, and what it says."""
+    """A key of a section: its name, what it takes, what it says, and whether what people sign needs
+    it."""
 
     name: str
     takes: str
     help: str
+    signed: bool
 
 
 class Kinds(BaseModel):
@@ -134,7 +136,12 @@ def kinds() -> Kinds:
         queries=[_query_kind(kind) for kind in QUERIES.values()],
         words={
             name: [
-                Word(name=each.name, takes=each.kind.name, help=each.description)
+                Word(
+                    name=each.name,
+                    takes=each.kind.name,
+                    help=each.description,
+                    signed=name == "about" and each.name in SIGNED_KEYS,
+                )
                 for each in key.kind.section.known_keys().values()
             ]
             for name, key in ScenarioModel.known_keys().items()

@@ -4,16 +4,16 @@
 import { $, clearErrors, h, showError } from "./dom.js";
 import { labelOf } from "./words.js";
 
-const NEEDED = ["controller", "contact", "period", "decided_by", "reasons"]; // by a pack of evidence
-let keys = [];
+let keys = [], needed = []; // by a pack of evidence, and for pages that somebody signs
 
 export function startAbout(words, changed) {
   keys = words.map(({ name }) => name);
+  needed = words.filter(({ signed }) => signed).map(({ name }) => name);
   $("about").replaceChildren(
-    ...words.map(({ name, help }) => {
+    ...words.map(({ name, help, signed }) => {
       const field = `about.${name}`;
       return h("div", {},
-        h("label", { for: `about-${name}` }, labelOf(name), NEEDED.includes(name) ? " *" : ""),
+        h("label", { for: `about-${name}` }, labelOf(name), signed ? " *" : ""),
         h("input", { id: `about-${name}`, title: help, "data-field": field, autocomplete: "off", oninput: () => {
           clearErrors(field);
           changed();
@@ -33,11 +33,11 @@ export function loadAbout(given = {}) {
 }
 
 // What the pages that somebody signs would lack, in this page's words.
-export const missingAbout = () => NEEDED.filter((key) => !typed(key)).map(labelOf);
+export const missingAbout = () => needed.filter((key) => !typed(key)).map(labelOf);
 
 // Mark what is missing, where it is asked.
 export function markMissing() {
   clearErrors("about");
-  for (const key of NEEDED.filter((each) => !typed(each))) showError({ field: `about.${key}`, message: "Not said yet." }, `about.${key}`);
+  for (const key of needed.filter((each) => !typed(each))) showError({ field: `about.${key}`, message: "Not said yet." }, `about.${key}`);
   $("about").querySelector("[aria-invalid]")?.focus();
 }
