@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from pathlib import Path
 
 import pytest
 
 from whosin.app.cli.main import main
 from whosin.app.example_data import write_hospital
+from whosin.report import evidence
 from whosin.scenario_model import SIGNED_KEYS
 
 ABOUT = {
@@ -110,6 +112,38 @@ def test_after_a_release_the_pack_has_the_head(run, scenario, tmp_path):
     assert err == "" and ABOUT["reasons"] in pages.read_text()
     scenario.write_text(scenario.read_text().replace(f'controller = "{ABOUT["controller"]}"', ""))
     assert json.loads(run("evidence", scenario, "--json")[1])["about"] == ABOUT
+
+
+def test_the_registry_takes_the_entry(run, tmp_path):
+    """It has the shape of the pinned schema and its own web address, sentences that end once, and
+    an author whom nobody knows yet: who decided is not who fills the entry in."""
+    import re
+
+    import jsonschema
+
+    yaml = pytest.importorskip("yaml")
+    about = ABOUT | {"period": "2024.", "population": "All of them.", "decided_by": "Dr. A."}
+    asked = '[[queries]]\nkind = "count"\nby = ["ward"]\n'
+    path = write_scenario(tmp_path, **about)
+    path.write_text(f"{path.read_text()}\n{asked}")
+    assert run("evidence", path, "--save", tmp_path / "pack")[0] == 0
+    entry = yaml.safe_load((tmp_path / "pack" / "registry.yaml").read_text())
+    shape = json.loads(Path(__file__).with_name("registry_schema.json").read_text())
+    assert evidence.REGISTRY_COMMIT in shape["$comment"]
+    kind = jsonschema.Draft7Validator
+    kind(shape, format_checker=kind.FORMAT_CHECKER).validate(entry)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(entry | {"deployment": {"basic": {}}}, shape)
+    deployment = entry["deployment"]
+    basic, year = deployment["basic"], deployment["basic"]["publication_date"][:4]
+    named = (basic["name"], "-".join(basic["data_curators"]), year)
+    slug = "_".join(re.sub(r"\W+", "_", each.lower()) for each in named).replace("_", "-")
+    assert entry["url_slug"] == slug
+    assert deployment["administrative"]["registry_authors"] == [evidence.TO_FILL_IN]
+    assert "number of people by ward. Of: All of them. 2024." in basic["description"]
+    why = deployment["implementation"]["justification"]
+    assert why == "Nobody is more than half sure. Decided by: Dr. A."
+    assert ".." not in json.dumps(entry).replace("0.05..0.5", "")
 
 
 @pytest.mark.parametrize("key", sorted(ABOUT))

@@ -43,7 +43,6 @@ from whosin.report.summary import (
     complete_about,
     describe_signatures,
     explain_inference,
-    join_said,
     limits_lines,
     list_priors,
     name_question,
@@ -321,9 +320,10 @@ def registry_entry(
     looked = ", ".join(scenario.looked_up)
     unprotected = [f"declared values of {looked}, chosen by looking at the rows"] if looked else []
     unprotected += ["the number of privacy units"] if plan.relation == "replace" else []
-    people, whole = join_said(about.population, about.period), scenario.budget.get("share", 1) == 1
+    whole = scenario.budget.get("share", 1) == 1 and not scenario.schedule
     noises = "; ".join(dict.fromkeys(each.noise for each in estimates))
-    slug = "-".join((scenario.title, about.controller or "", published[:4]))
+    titles = "; ".join(name_question(each.query.title, each.spend.what) for each in estimates)
+    named = (scenario.title, about.controller or "", published[:4])
     deployment = {
         "basic": {
             "name": scenario.title,
@@ -333,7 +333,7 @@ def registry_entry(
             if kinds == {"synthetic"}
             else "Summary statistics",
             "data_product_region": about.region or TO_FILL_IN,
-            "description": f"{'; '.join(each.query.title for each in estimates)}. Of: {people}.",
+            "description": f"{titles}. Of: {_end(about.population)} {_end(about.period)}",
             "publication_date": published,
         },
         "dp_variant": {
@@ -359,12 +359,19 @@ def registry_entry(
         "accounting": {"composition": parameter_facts(plan, None, (), ())["composition"]},
         "implementation": {
             "mechanisms": f"{noises}. Exact noise in whole numbers, from whosin {version}.",
-            "justification": f"{about.reasons} Decided by: {about.decided_by}.",
+            "justification": f"{_end(about.reasons)} Decided by: {_end(about.decided_by)}",
         },
-        "administrative": {"notes": LEGAL_NOTICE, "registry_authors": [about.decided_by]},
+        "administrative": {"notes": LEGAL_NOTICE, "registry_authors": [TO_FILL_IN]},
     }
-    url_slug = re.sub(r"[\W_]+", "-", slug.lower()).strip("-")
+    # The registry checks an address by its own rule.
+    url_slug = "_".join(re.sub(r"\W+", "_", each.lower()) for each in named).replace("_", "-")
     return {"url_slug": url_slug, "status": "Draft", "tier": 3, "deployment": deployment}
+
+
+def _end(words: str | None) -> str:
+    """What somebody wrote, as a sentence with an end."""
+    text = (words or "").strip()
+    return text if text.endswith((".", "!", "?", "…")) else f"{text}."
 
 
 def yaml_text(data: Mapping[str, Any], indent: int = 0) -> str:

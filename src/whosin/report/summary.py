@@ -480,10 +480,5 @@ def list_items(items: Sequence[str]) -> str:
     return "; ".join(items[:MAX_NAMED_ITEMS]) + (f"; {more} more" if more > 0 else "")
 
 
-def join_said(*words: str | None) -> str:
-    """What of this was said."""
-    return "; ".join(filter(None, words))
-
-
 def _unsaid(key: str) -> str:
     return f"not said ({key} in [about] of the scenario)"
