@@ -198,7 +198,9 @@ def test_a_study_goes_on_under_another_name(inside, run, shown):
     shown(f"gwas release study --epsilon 0.5 {small}")
     made = shown(f"gwas release next --epsilon 0.5 {small} --continues study")
     assert made["dataset"] == "study:label-swap"
-    code, _, err = run(f"gwas release next --epsilon 0.5 {small} --continues study")
+    again = f"gwas release next --epsilon 0.5 {small} --continues study"
+    assert shown(again)["snps"] == made["snps"]
+    code, _, err = run(f"{again} --again")
     assert code == 1 and "left" in err
 
 

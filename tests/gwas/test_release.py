@@ -62,7 +62,7 @@ def test_a_release_pays_what_it_says(strong, ledger, relation, numbers, score):
         )
     assert made.snps.name == [strong.snps.name[place] for place in made.places]
     with pytest.raises(BudgetRefused):
-        publish_study(strong, PLAN, asked, ledger, "study")
+        publish_study(strong, PLAN, asked, ledger, "study", request="anew")
 
 
 @pytest.mark.filterwarnings("ignore:the rows of")
@@ -104,6 +104,24 @@ def test_named_snps_get_all_of_epsilon(strong, ledger):
     with refused("top"):
         Question(3, "genotype", named=("rs1",))
     assert ledger.datasets() == ["study:label-swap"]
+
+
+@pytest.mark.parametrize("relation", gwas.STUDY_RELATIONS)
+def test_the_same_question_is_paid_once(strong, ledger, relation):
+    """Its stored answer is shown again; another question, plan or request pays."""
+    name = f"study:{relation}"
+    ledger.register(name, wi.calibrate(wi.Epsilon(10), wi.families.FixedSize()))
+    first = publish_study(strong, PLAN, Question(3, relation), ledger, "study")
+    with pytest.warns(UserWarning, match="asked before"):
+        again = publish_study(strong, PLAN, Question(3, relation), ledger, "study")
+    assert again.request == first.request and np.array_equal(again.numbers, first.numbers)
+    assert ledger.budget_state(name).debits == 1
+    other = wi.calibrate(wi.Epsilon(1), wi.families.FixedSize())
+    asked = [(PLAN, Question(2, relation), None), (other, Question(3, relation), None)]
+    for plan, question, request in [*asked, (PLAN, Question(3, relation), "anew")]:
+        made = publish_study(strong, plan, question, ledger, "study", request=request)
+        assert made.request != first.request
+    assert ledger.budget_state(name).debits == 4
 
 
 def test_a_budget_is_for_one_study(strong, ledger, tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import subprocess
 from dataclasses import dataclass, replace
@@ -330,7 +331,8 @@ def test_a_choice_finds_a_strong_effect(tmp_path, run):
         with Ledger(f"{tmp_path / relation}.db") as ledger:
             state = ledger.budget_state(f"s:{relation}")
             assert Fraction(state.spent.epsilon, encoding.EPSILON_UNITS) == made["epsilon"]
-        assert run(line)[0] == 1, "nothing is left"
+        assert json.loads(run(line)[1])["snps"] == made["snps"], "the stored answer"
+        assert run(f"{line} --again")[0] == 1, "nothing is left"
 
 
 def test_phenotypes_of_the_same_people_share_the_budget_of_genomes(heights, tmp_path):

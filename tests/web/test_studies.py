@@ -118,6 +118,10 @@ def test_a_release_is_agreed_to_paid_once_and_shown_again(client, clinic):
     assert made.status_code == 200, made.text
     again = make_release(client, spends=cost["spends"])
     assert again.json() == made.json()
+    repeated = client.post("/api/study/estimate", json=STUDY | {"request": "toy-release"}).json()
+    assert repeated["paid"] and not repeated["lacks_budget"]
+    other = client.post("/api/study/estimate", json=STUDY).json()
+    assert other["lacks_budget"] and not other["paid"]
     heads, row = (line.split("\t") for line in made.json()["table"].splitlines())
     assert heads[:4] == ["CHR", "SNP", "BP", "A1"] and row[1] in study.snps.name
     assert [point["name"] for point in made.json()["picture"]["points"]] == [row[1]]
@@ -136,6 +140,15 @@ def test_a_release_is_agreed_to_paid_once_and_shown_again(client, clinic):
     problem(client.get("/api/study/answers", params=kept | {"request": "other"}), 404, "request")
     (clinic.folder / "toy.bed").unlink()
     problem(client.get("/api/study/answers", params=kept), 422, "study")
+    with Ledger(clinic.ledger) as ledger:
+        assert ledger.budget_state("toy:genotype").debits == 1
+
+
+def test_a_release_without_an_id_is_paid_once(client, clinic):
+    first, again = (client.post("/api/study/release", json=STUDY).json() for _ in range(2))
+    assert (again["request"], again["table"]) == (first["request"], first["table"])
+    cost = client.post("/api/study/estimate", json=STUDY).json()
+    assert cost["paid"] and not cost["lacks_budget"]
     with Ledger(clinic.ledger) as ledger:
         assert ledger.budget_state("toy:genotype").debits == 1
 

@@ -17,7 +17,6 @@ budget under another name is paid from that one.
 from __future__ import annotations
 
 import hashlib
-import uuid
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -43,7 +42,7 @@ from whosin.gwas.question import CHI2_STEP, Question, StudyCostEstimate, estimat
 from whosin.gwas.scores import imputed_chi2, score_step, selection_scores
 from whosin.gwas.study import Study
 from whosin.gwas.traits import Effects, TraitStudy, estimate_effects
-from whosin.ledger import Ledger, Spend
+from whosin.ledger import Ledger, Spend, encoding
 from whosin.ledger.encoding import read_name
 from whosin.ledger.registration import PEOPLE_KIND, Registration
 from whosin.ledger.registry import describe_copy
@@ -51,6 +50,8 @@ from whosin.ledger.registry import describe_copy
 PRIVACY_UNIT = "person"
 SHOWN_DIGEST_LETTERS = 16
 """Digits of a digest that people see."""
+REQUEST_PREFIX = "study-"
+"""What the names of questions about studies begin with."""
 
 
 def study_registration(study: Study, relation: str) -> Registration:
@@ -207,6 +208,8 @@ def publish_study(
     """Choose SNPs and publish numbers about them, paid from a ledger.
 
     Args:
+        request: a name for this question, which is paid once. By default it follows from question,
+            plan and study: asked again, the stored answer is shown. A new name pays again.
         amend: record that the budget goes on with this study: more people, other SNPs.
         new_people: False where a new study in a ledger that has others is refused; True records
             that nobody is in both, as the curator's word. A study that has a budget under another
@@ -231,8 +234,15 @@ def publish_study(
             f"the people of {asked_name!r} are those of dataset {name!r}, and its budget pays: the "
             "phenotypes of the same genomes share one, which says nothing of who is a case of which"
         )
-    paid = request is not None and read_name(request, "request") in ledger.requests(name, request)
-    if not paid:
+    asked_of = estimate, study, registration
+    key = _name_request(ledger, name, *asked_of) if request is None else request
+    if key is not None and read_name(key, "request") in ledger.requests(name, key):
+        if request is None:
+            notes.append(
+                f"this was asked before, as request {key}: this is its answer, and nothing more is "
+                "spent; --again, or a new name for the request, asks anew and pays"
+            )
+    else:
         notes += _open_budget(ledger, name, plan, registration, amend=amend, new_people=new_people)
         # Again: someone may have registered meanwhile.
         account_name(ledger, dataset, question.relation)
@@ -242,8 +252,10 @@ def publish_study(
     def draw(_: int) -> dict[str, object]:
         return draw_answer(estimate, study, named)
 
-    key = uuid.uuid4().hex if request is None else request
-    debit = ledger.debit(name, key, _study_spend(estimate, ledger, name, study, registration))
+    if request is None:  # the study is registered by now, which its name depends on
+        key = _name_request(ledger, name, *asked_of)
+    assert key is not None
+    debit = ledger.debit(name, key, _study_spend(ledger, name, *asked_of))
     [answer] = ledger.answer_debits([debit], key, draw)
     chosen, places = _published_snps(study, answer)
     noisy = np.array(answer["noisy"], dtype=np.int64)
@@ -328,8 +340,38 @@ def _refuse_published_sizes(ledger: Ledger, name: str, registration: Registratio
             raise BudgetRefused(message, field="dataset", value=name)
 
 
+def find_paid_request(
+    ledger: Ledger, dataset: str, estimate: StudyCostEstimate, study: Study, request: str | None
+) -> str | None:
+    """The request under which this was paid for before, whose answer is shown again; None if it
+    would be paid for now."""
+    relation = estimate.question.relation
+    registration = study_registration(study, relation)
+    name = paying_dataset(ledger, f"{dataset}:{relation}", registration, relation, amend=False)
+    asked = request or _name_request(ledger, name, estimate, study, registration)
+    return asked if asked is not None and asked in ledger.requests(name, asked) else None
+
+
+def _name_request(
+    ledger: Ledger,
+    name: str,
+    estimate: StudyCostEstimate,
+    study: Study,
+    registration: Registration,
+) -> str | None:
+    """The name of a question about a study under a plan; None where the ledger does not know the
+    dataset. It is made of what the history shows anyway."""
+    if name not in ledger.datasets():
+        return None
+    registered = ledger.budget_state(name).registered
+    table = None if registered is None else registered.seal_table(registration).entry()
+    asked = _study_spend(ledger, name, estimate, study, registration).what
+    data = [asked, estimate.plan.to_dict(), table and {**table, "apart_from": None}]
+    return REQUEST_PREFIX + encoding.digest_text(encoding.canonical_json(data))[:32]
+
+
 def _study_spend(
-    estimate: StudyCostEstimate, ledger: Ledger, name: str, study: Study, registration: Registration
+    ledger: Ledger, name: str, estimate: StudyCostEstimate, study: Study, registration: Registration
 ) -> Spend:
     """What is debited. Where phenotypes share a budget it says which one is asked, sealed, so that
     no request is answered with what another phenotype was told."""

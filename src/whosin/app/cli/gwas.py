@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
@@ -14,6 +15,7 @@ import typer
 from whosin.app.cli import gwas_forecast, gwas_labels
 from whosin.app.cli.main import (
     EXCLUDED_STUDY_WORDS,
+    Again,
     Continues,
     Draw,
     Json,
@@ -295,6 +297,7 @@ def release(
     request: Annotated[
         str | None, typer.Option(help="A name for this question: asked again, paid once.")
     ] = None,
+    again: Again = False,
     amend: Annotated[
         bool, typer.Option("--amend", help="Go on under the same budget with a changed study.")
     ] = False,
@@ -375,7 +378,8 @@ def release(
         _print_estimate(json, estimate)
         return
     where, name = find_account(study, ledger, dataset)
-    if not (request is not None and _was_paid(where, request)):
+    request = request or (uuid.uuid4().hex if again else None)
+    if _find_paid(where, name, estimate, result, request) is None:
         cost = estimate.spend().cost(plan.relation)
         confirm_spending(spending_words("This study", cost, plan), yes=yes, json=json)
     with Ledger(where) as opened, warnings.catch_warnings():
@@ -391,14 +395,15 @@ def release(
     print_result(json, _estimate_data(estimate, made), gwas.describe_study_release, made)
 
 
-def _was_paid(ledger: str, request: str) -> bool:
-    """Whether a ledger, which is not made, has a debit under this name."""
+def _find_paid(ledger: str, name: str, *asked: Any) -> str | None:
+    """The request under which this was paid for before, in a ledger, which is not made."""
+    from whosin.gwas.release import find_paid_request
     from whosin.ledger import Ledger
 
     if "://" not in ledger and not Path(ledger).exists():
-        return False
+        return None
     with Ledger(ledger) as opened:
-        return any(request in opened.requests(name, request) for name in opened.datasets())
+        return find_paid_request(opened, name, *asked)
 
 
 def _read_cases(

@@ -69,6 +69,9 @@ Continues = Annotated[
         help="The dataset whose people these are: next month, a correction. Its budget goes on.",
     ),
 ]
+Again = Annotated[
+    bool, typer.Option("--again", help="Ask anew what was asked before, and pay again.")
+]
 NewPeople = Annotated[
     bool, typer.Option("--new-people", help="Nobody is in a dataset with the same columns.")
 ]

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whosin.app.cli.main import (
+    Again,
     Continues,
     Json,
     NewPeople,
@@ -57,9 +58,6 @@ Continued = Annotated[
 ]
 Amend = Annotated[
     bool, typer.Option("--amend", help="Go on with another file, other domains or bounds.")
-]
-Again = Annotated[
-    bool, typer.Option("--again", help="Ask anew what was asked before, and pay again.")
 ]
 NoPreflight = Annotated[
     bool, typer.Option("--no-preflight", help="Skip the look at the rows before it pays.")

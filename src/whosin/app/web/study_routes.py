@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import uuid
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -44,7 +43,7 @@ from whosin.errors import (
 from whosin.exact import rational
 from whosin.ledger import Entry, Ledger
 from whosin.ledger.registry import suspend_dataset
-from whosin.report.card import budget_words, cost_words
+from whosin.report.card import cost_words
 from whosin.report.document import (
     Paragraph,
     SectionData,
@@ -106,11 +105,15 @@ class ForecastView(BaseModel):
 
 
 class StudyEstimate(BaseModel):
-    """What a release would spend; nothing was drawn. `lookalikes` are other studies of the ledger,
-    where a curator has to say whose people these are; `notes` are for the curator."""
+    """What a release would spend; nothing was drawn. `paid`: it was asked before, and its stored
+    answer would be shown. `lacks_budget`: the ledger would refuse it. `lookalikes` are other
+    studies of the ledger, where a curator has to say whose people these are; `notes` are for the
+    curator."""
 
     dataset: str
     spends: str
+    paid: bool
+    lacks_budget: bool
     remaining: float | None
     lookalikes: list[str]
     notes: list[str]
@@ -310,6 +313,7 @@ def estimate_release(settings: Settings, visitor: Visitor, body: StudyReleaseBod
     from whosin.gwas.release import (
         account_name,
         describe_relatives,
+        find_paid_request,
         paying_dataset,
         study_registration,
     )
@@ -319,7 +323,7 @@ def estimate_release(settings: Settings, visitor: Visitor, body: StudyReleaseBod
     relation = estimate.question.relation
     registration = study_registration(study, relation)
     notes, remaining, lookalikes = describe_relatives(estimate), None, []
-    asked = f"{name}:{relation}"
+    asked, paid, lacks_budget = f"{name}:{relation}", False, False
     if has_ledger(settings):
         with visitor.ledger(settings, create=False) as ledger, _page_fields():
             account_name(ledger, name, relation)
@@ -327,14 +331,19 @@ def estimate_release(settings: Settings, visitor: Visitor, body: StudyReleaseBod
             if pays != asked:
                 notes.append(f"These people are those of {pays!r}, and its budget pays.")
             if pays in ledger.datasets():
-                remaining = ledger.budget_state(pays).spendable
+                state = ledger.budget_state(pays)
+                remaining, cost = state.spendable, estimate.spend().cost(estimate.plan.relation)
+                paid = bool(find_paid_request(ledger, name, estimate, study, body.request))
+                lacks_budget = not paid and cost.epsilon > state.spendable_units
             else:
                 same = ledger.copies(pays, registration)
                 lookalikes = same or ledger.lookalikes(pays, registration)
             asked = pays
     return StudyEstimate(
         dataset=asked,
-        spends=_spending_words(estimate, asked),
+        spends=_spending_words(estimate, asked, paid=paid),
+        paid=paid,
+        lacks_budget=lacks_budget,
         remaining=remaining,
         lookalikes=lookalikes,
         notes=notes,
@@ -342,9 +351,11 @@ def estimate_release(settings: Settings, visitor: Visitor, body: StudyReleaseBod
     )
 
 
-def _spending_words(estimate: StudyCostEstimate, dataset: str) -> str:
+def _spending_words(estimate: StudyCostEstimate, dataset: str, *, paid: bool) -> str:
+    if paid:
+        return f"This was paid for before by {dataset}: its answer is shown, and nothing is spent."
     cost = cost_words(estimate.spend().cost(estimate.plan.relation))
-    return f"This will spend {cost} of {budget_words(estimate.plan)} for {dataset}."
+    return f"This will spend {cost} for {dataset}."
 
 
 def _open_release(
@@ -397,10 +408,10 @@ def _study_name(body: StudyReleaseBody) -> str:
 @study_router.post("/api/study/release")
 def release_study(request: Request, body: StudyReleaseBody) -> StudyResult:
     """Publish the most associated SNPs of a study, under the rules of `whosin gwas release`:
-    debited first, stored, then shown. Retry under the same id."""
+    debited first, stored, then shown. The same again shows the stored answer; a request with a
+    new name asks anew."""
     settings, visitor = server_settings(request), request_visitor(request)
     _require_curator(visitor)
-    body = body.model_copy(update={"request": body.request or uuid.uuid4().hex})
     try:
         return tasks.run_scan(request, run_study_release, settings, body, visitor)  # type: ignore[no-any-return]
     except (Crashed, OutOfMemory, TookTooLong) as error:
@@ -414,12 +425,13 @@ def release_study(request: Request, body: StudyReleaseBody) -> StudyResult:
 def suspend_study(settings: Settings, body: StudyReleaseBody) -> str | None:
     """The task: suspend a study whose process was stopped or crashed after its debit, as other
     datasets are."""
-    request = str(body.request)
+    from whosin.gwas.release import REQUEST_PREFIX
+
     if not has_ledger(settings):
         return None
     with Ledger(settings.ledger, create=False) as ledger:
         for name in ledger.datasets():
-            if request in ledger.unanswered(name, request):
+            for request in ledger.unanswered(name, body.request or REQUEST_PREFIX):
                 return str(suspend_dataset(ledger, name, request, request))
     return None
 
@@ -427,7 +439,13 @@ def suspend_study(settings: Settings, body: StudyReleaseBody) -> str | None:
 def run_study_release(settings: Settings, body: StudyReleaseBody, visitor: Visitor) -> StudyResult:
     """Run a release in its task, and return what the page shows."""
     require_extras("gwas")
-    from whosin.gwas.release import account_name, paying_dataset, publish_study, study_registration
+    from whosin.gwas.release import (
+        account_name,
+        find_paid_request,
+        paying_dataset,
+        publish_study,
+        study_registration,
+    )
 
     study, estimate, name = _open_release(settings, visitor, body)
     asked = estimate.question
@@ -437,7 +455,9 @@ def run_study_release(settings: Settings, body: StudyReleaseBody, visitor: Visit
         registration = study_registration(study, asked.relation)
         account = account_name(ledger, name, asked.relation)
         pays = paying_dataset(ledger, account, registration, asked.relation, bool(body.continues))
-        if body.spends not in (None, now := _spending_words(estimate, pays)):
+        paid = find_paid_request(ledger, name, estimate, study, body.request) is not None
+        now = _spending_words(estimate, pays, paid=paid)
+        if not paid and body.spends not in (None, now):
             raise RequestRefused(409, "this would spend something else", "spends", now)
         said = {"amend": body.continues is not None, "new_people": body.new_people}
         made = publish_study(study, estimate.plan, asked, ledger, name, body.request, **said)

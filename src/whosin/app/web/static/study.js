@@ -1,13 +1,12 @@
 // An association study: sizes, what is secret and a promise; what will come back, advice, and for a
 // curator the release of a study in the served folder.
 
-import { get, latest, lost, post, saveBlob } from "./api.js";
+import { get, latest, post, saveBlob } from "./api.js";
 import { manhattanChart } from "./charts.js";
 import { $, allowed, ask, clearErrors, h, sections, showError } from "./dom.js";
 import { linkNumbers } from "./glossary.js";
 import { inPageWords } from "./words.js";
 
-const PENDING = "whosin-study-pending";
 const FIELDS = {
   "study-name": "study",
   "study-cases": "cases",
@@ -125,23 +124,6 @@ const offers = (view) => h("p", { class: "actions" }, view.forecast.advice.map((
 
 // The release
 
-const freshId = () =>
-  [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
-
-// The id of a release whose answer did not arrive: the same release goes on under it, paid once.
-function requestFor(body) {
-  const asked = JSON.stringify(body);
-  try {
-    const kept = JSON.parse(localStorage.getItem(PENDING));
-    if (kept?.asked === asked) return kept.request;
-  } catch {
-    // nothing that can be read: a new one
-  }
-  const request = freshId();
-  localStorage.setItem(PENDING, JSON.stringify({ asked, request }));
-  return request;
-}
-
 function askWhose(others) {
   if (others.length) {
     $("study-whose").hidden = false;
@@ -164,6 +146,15 @@ async function release() {
       return;
     }
     const published = cost.card.find((part) => part.title === "What is published")?.lines ?? [];
+    if (cost.paid) {
+      $("study-progress").textContent = "Opening the answer that was paid for …";
+      result(await post("/api/study/release", { ...body, spends: cost.spends }));
+      return;
+    }
+    if (cost.lacks_budget) {
+      show({ field: null, message: `${cost.spends} Only ε = ${allowed(cost.remaining)} is left; nothing was spent` }, "release");
+      return;
+    }
     const lines = [
       h("p", {}, h("strong", {}, cost.spends)),
       cost.remaining === null ? `“${cost.dataset}” is new to the ledger.` : `Before it, ε = ${allowed(cost.remaining)} is left for “${cost.dataset}”.`,
@@ -173,23 +164,12 @@ async function release() {
     ];
     if (!(await ask("Release this study?", lines, "Release"))) return;
     $("study-progress").textContent = "Paying, choosing, adding noise …";
-    await pay({ ...body, spends: cost.spends });
+    result(await post("/api/study/release", { ...body, spends: cost.spends }));
   } catch (error) {
     show(error, "release");
   } finally {
     $("study-progress").textContent = "";
     $("study-go").disabled = !value("study-name");
-  }
-}
-
-async function pay(body) {
-  const request = requestFor(body); // kept before anything is sent
-  try {
-    result(await post("/api/study/release", { ...body, request }));
-    localStorage.removeItem(PENDING);
-  } catch (error) {
-    if (!lost(error) && error.status < 500) localStorage.removeItem(PENDING); // refused: nothing was paid
-    throw error;
   }
 }
 
