@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import random
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from itertools import product
 
+import psycopg
 import pytest
 
 import whosin as wi
 from ledger_programs import rewrite
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, WhosinError
-from whosin.ledger import Cost, Spend, encoding, verify
+from whosin.ledger import Cost, Spend, encoding, store, verify
 from whosin.ledger.budget import Accounts, PartLevel
 from whosin.ledger.registration import Registration
 from whosin.report.accounts import accounts_lines, schedule_lines
@@ -23,14 +24,15 @@ PLANS = {
     "add-remove": wi.calibrate(wi.Epsilon(1)),
     "replace": wi.calibrate(wi.Epsilon(1), wi.families.FixedSize()),
 }
+GAUSSIAN = {
+    "add-remove": wi.calibrate(wi.Epsilon(1), delta=1e-6),
+    "replace": wi.calibrate(wi.Epsilon(1), wi.families.FixedSize(), delta=1e-6),
+}
 TABLE = Registration("who", part={"column": "region", "rule": "constant"})
 
 
-def ask(part: str | None, own: object, entering: object = None) -> Spend:
-    costs = {
-        "replace": Cost.pure(own),
-        "add-remove": Cost.pure(own if entering is None else entering),
-    }
+def ask(part: str | None, own: object, entering: object = None, cost=Cost.pure) -> Spend:
+    costs = {"replace": cost(own), "add-remove": cost(own if entering is None else entering)}
     return Spend({"query": "count", "part": part}, costs, registration=TABLE, part=part)
 
 
@@ -289,8 +291,9 @@ def january(clock):
     clock("2027-01-15")
 
 
-def pay(ledger: wi.Ledger, request: str, epsilon: object, name: str = "d") -> None:
-    ledger.debit(name, request, Spend({}, {"add-remove": Cost.pure(epsilon)}))
+def pay(ledger: wi.Ledger, request: str, price: object, name: str = "d") -> None:
+    cost = price if isinstance(price, Cost) else Cost.pure(price)
+    ledger.debit(name, request, Spend({}, {"add-remove": cost}))
 
 
 def test_a_month_is_a_twelfth_and_what_it_leaves_rolls_on(ledger, clock):
@@ -330,6 +333,46 @@ def test_what_a_month_leaves_lapses_where_that_was_said(ledger, clock):
     assert verify(ledger, "d").debits == 2
 
 
+def test_gaussian_noise_of_one_month_opens_no_other(ledger, clock):
+    """It has no pure ε, so what was spent when February began is infinite in ε: that is no
+    ceiling."""
+    ledger.register("d", GAUSSIAN["add-remove"], schedule={**YEAR, "unspent": "lapses"})
+    rho = Fraction(ledger.budget_state("d").budget.rho, encoding.EPSILON_UNITS)
+    pay(ledger, "january", Cost.gaussian(rho / 24))
+    clock("2027-02-05")
+    with pytest.raises(BudgetRefused, match="in its period from 2027-02-01"):
+        pay(ledger, "half a year", Cost.gaussian(rho / 2))
+    with pytest.raises(BudgetRefused, match=r"has 0\.0618\d* left of ε = 0\.0833"):
+        pay(ledger, "no pure one either", "1/13")
+    pay(ledger, "february", Cost.gaussian(rho / 13))
+    (_, _, month), (_, _, year) = ledger.budget_state("d").periods_left()
+    assert month.remaining_rho == pytest.approx(float(rho * (1 / 12 - 1 / 13)))
+    assert year.remaining_rho == pytest.approx(float(rho * (11 / 12 - 1 / 13)))
+    assert ledger.budget_state("d").left_for("ann") == month.spendable
+    assert verify(ledger, "d").debits == 2
+
+
+def test_what_only_those_who_move_pay_for_is_bound_by_its_period(ledger):
+    """How many people a part has changes with nobody who is replaced within it."""
+    ledger.register("d", PLANS["replace"], TABLE, schedule=YEAR)
+    ledger.debit("d", "few", ask("north", 0, "1/24"))
+    with pytest.raises(BudgetRefused, match=r"needs ε = 0\.0909091, .* has 0\.0416667 left"):
+        ledger.debit("d", "many", ask("north", 0, "1/11"))
+    assert verify(ledger, "d").debits == 1
+
+
+def test_a_history_that_spent_past_its_period_shows(ledger, clock, monkeypatch):
+    """Written by a program that looks at no period."""
+    ledger.register("d", GAUSSIAN["add-remove"], schedule={**YEAR, "unspent": "lapses"})
+    rho = Fraction(ledger.budget_state("d").budget.rho, encoding.EPSILON_UNITS)
+    pay(ledger, "january", Cost.gaussian(rho / 24))
+    clock("2027-02-05")
+    monkeypatch.setattr("whosin.ledger.budget_state.check_limits", lambda *_: None)
+    pay(ledger, "half a year", Cost.gaussian(rho / 2))
+    with pytest.raises(BrokenHistory, match="more than its period allows"):
+        verify(ledger, "d")
+
+
 def test_clocks_that_differ_begin_no_period_twice(ledger, clock):
     """Around midnight one machine is in February and another still in January."""
     ledger.register("d", PLANS["add-remove"], schedule={**YEAR, "unspent": "lapses"})
@@ -346,8 +389,9 @@ def test_clocks_that_differ_begin_no_period_twice(ledger, clock):
     assert verify(ledger, "d").debits == 2
 
 
-def test_no_order_of_debits_exceeds_what_its_periods_allow(ledger, clock):
-    """Random debits on random days, against ceilings added up by hand."""
+@pytest.mark.parametrize(("plans", "cost"), [(PLANS, Cost.pure), (GAUSSIAN, Cost.gaussian)])
+def test_no_order_of_debits_exceeds_what_its_periods_allow(ledger, clock, plans, cost):
+    """Random debits on random days, against ceilings added up by hand, in ε and in ρ."""
     chance = random.Random(5)
     for number in range(6):
         lapses, name = number % 2 == 1, f"d{number}"
@@ -355,8 +399,11 @@ def test_no_order_of_debits_exceeds_what_its_periods_allow(ledger, clock):
         said = {**YEAR, "shares": [str(each) for each in shares]}
         clock("2027-01-01")
         ledger.register(
-            name, PLANS["add-remove"], schedule={**said, "unspent": "lapses"} if lapses else said
+            name, plans["add-remove"], schedule={**said, "unspent": "lapses"} if lapses else said
         )
+        budget = ledger.budget_state(name).budget
+        units = budget.epsilon if cost == Cost.pure else budget.rho // 1000 * 1000
+        whole = Fraction(units, encoding.EPSILON_UNITS)
         spent = [Fraction(0)] * 12
         days = sorted(chance.choices(range(12 * 28), k=25))
         for request, (month, day) in enumerate(divmod(each, 28) for each in days):
@@ -365,12 +412,13 @@ def test_no_order_of_debits_exceeds_what_its_periods_allow(ledger, clock):
             past, allowed = (
                 (spent[month], shares[month]) if lapses else (sum(spent), sum(shares[: month + 1]))
             )
+            price = cost(asked * whole)
             if past + asked <= allowed:
-                pay(ledger, f"{request}", str(asked), name)
+                pay(ledger, f"{request}", price, name)
                 spent[month] += asked
             else:
                 with pytest.raises(BudgetRefused):
-                    pay(ledger, f"{request}", str(asked), name)
+                    pay(ledger, f"{request}", price, name)
         assert verify(ledger, name).debits and sum(spent) > Fraction(1, 4)
 
 
@@ -592,22 +640,51 @@ def test_both_stores_keep_the_same_accounts(tmp_path, relation):
         wi.Ledger(server.url, who="ann") as remote,
         wi.Ledger(tmp_path / "both.db", who="ann") as local,
     ):
-        for seed in range(4):
+        for seed in range(6):
+            plans = GAUSSIAN if seed % 2 else PLANS
             one, other = (
-                play(each, random.Random(seed), f"d{seed}", relation) for each in (local, remote)
+                play(each, random.Random(seed), f"d{seed}", plans[relation])
+                for each in (local, remote)
             )
             assert one == other
+        check_settling(server.url, remote, relation)
 
 
-def play(ledger: wi.Ledger, chance: random.Random, name: str, relation: str):
+def check_settling(url: str, remote: wi.Ledger, relation: str) -> None:
+    """PostgreSQL sees in a period what Python sees, wherever the period began: the server's own
+    clock cannot be moved on."""
+    chance, year, seen = random.Random(3), datetime.now(UTC).year, set()
+    said = {"periods": [f"{year}"], "shares": ["1/4"], "unspent": "lapses"}
+    remote.register("lapses", GAUSSIAN[relation], TABLE, schedule=said)
+    state = remote.budget_state("lapses")
+    assert state.schedule is not None
+    settle = "SELECT whosin_settle(d, %s::jsonb, %s, %s) FROM whosin_datasets d WHERE name = %s"
+    with psycopg.connect(url, autocommit=True) as connection:
+        for _ in range(60):
+            pure, rho, more = chance.random() < 0.5, chance.randint(0, 60), chance.randint(1, 40)
+            begun = Cost(0 if pure else encoding.INFINITE_UNITS, state.budget.rho * rho // 100)
+            spent = Cost(encoding.INFINITE_UNITS, state.budget.rho * more // 100)
+            first = state.schedule.periods[0].first
+            after = Accounts(everyone=begun + spent, begun=begun, period=first)
+            ceiling = state.schedule.ceiling(after, first)
+            fits = after.total.within(ceiling) and after.total.within(state.budget.limit)
+            seen.add((pure, fits))
+            text, moment = after.text(), store.format_moment(datetime.now(UTC))
+            with suppress(psycopg.Error) if not fits else nullcontext():
+                connection.execute(settle, (text, text, moment, "lapses"))
+                assert fits
+    assert len(seen) == 4
+
+
+def play(ledger: wi.Ledger, chance: random.Random, name: str, plan: wi.Plan):
     year = datetime.now(UTC).year
     periods = [f"{year}..{year + 1}", f"{year + 2}..{year + 5}"]
     said = {"periods": periods, "shares": ["3/4", "1/4"]}
     if chance.random() < 0.7:
         said["unspent"] = chance.choice(["lapses", "rolls-on"])
-        ledger.register(name, PLANS[relation], TABLE, schedule=said)
+        ledger.register(name, plan, TABLE, schedule=said)
     else:
-        ledger.register(name, PLANS[relation], TABLE)
+        ledger.register(name, plan, TABLE)
     outcomes, table = [], TABLE
     for number in range(40):
         kind = chance.random()
@@ -624,7 +701,10 @@ def play(ledger: wi.Ledger, chance: random.Random, name: str, relation: str):
                 spends = {}
                 for each in range(chance.randint(1, 3)):
                     own, entering = (f"{chance.randint(0, 9)}/100" for _ in range(2))
-                    spend = ask(chance.choice([None, *"abcd"]), own, entering)
+                    cost = Cost.gaussian if plan.dp_delta and chance.random() < 0.5 else Cost.pure
+                    if cost == Cost.gaussian:
+                        own, entering = (f"{chance.randint(0, 9)}/4000" for _ in range(2))
+                    spend = ask(chance.choice([None, *"abcd"]), own, entering, cost)
                     spends[f"{number}/{each}"] = replace(spend, registration=table)
                 ledger.debits(name, spends)
             outcomes.append("done")

@@ -562,7 +562,7 @@ class Schedule:
         if period is None:
             raise BudgetRefused(self._describe_gap(day), field="schedule", value=day)
         if self.lapses:
-            return accounts.enter_period(self, day).begun + period.limit
+            return _raise_limit(accounts.enter_period(self, day).begun, period.limit)
         return sum((each.limit for each in self.periods if each.first <= day), ZERO_COST)
 
     def ceiling_until(self, accounts: Accounts, day: str, last: str) -> Cost:
@@ -572,7 +572,8 @@ class Schedule:
             past = self.ceiling(accounts, day)
         elif not self.lapses:
             past = sum((each.limit for each in self.periods if each.first <= day), ZERO_COST)
-        return sum((each.limit for each in self.periods if day < each.first <= last), past)
+        rest = (each.limit for each in self.periods if day < each.first <= last)
+        return _raise_limit(past, sum(rest, ZERO_COST))
 
     def share(self, day: str, budget: Budget, *, near: bool = False) -> Fraction:
         """The share of the total that the period of a day has for itself.
@@ -609,6 +610,14 @@ class Schedule:
         data = json.loads(text)
         periods = (Period(first, end, Cost(*limit)) for first, end, *limit in data["periods"])
         return cls(data["said"], tuple(periods), data["lapses"])
+
+
+def _raise_limit(spent: Cost, limit: Cost) -> Cost:
+    """What a history of this cost may come to with a limit of its own for what follows. A currency
+    that cannot express what was spent (Gaussian noise has no pure ε) can pay for nothing more: its
+    sum is infinite, and any finite ceiling is below that."""
+    raised = zip(vars(spent + limit).values(), vars(limit).values(), strict=True)
+    return Cost(*(both if both < INFINITE_UNITS else own for both, own in raised))
 
 
 def last_day(period: Period) -> str:

@@ -558,6 +558,8 @@ def check_limits(
     day, name = moment[:10], f"dataset {budget_state.dataset!r}"
     relation, schedule = budget_state.budget.relation, budget_state.schedule
     asked = sum((spend.cost(relation) for spend in spends), ZERO_COST)
+    # What costs nothing between replaced people may raise the total: who moves enters a part.
+    asked = asked.larger(after.total.less(budget_state.accounts.total))
     if quota is not None and not after.quotas[quota].spent.within(after.quotas[quota].limit):
         before, where = budget_state.accounts.quotas[quota], f"quota {quota!r} of {name}"
         view = replace(budget_state, spent=before.spent)

@@ -248,10 +248,13 @@ BEGIN
 END
 """,
     "each": f"""
--- Two costs, currency by currency: their sum (+), what is left (-), the larger (>) or smaller (<).
+-- Two costs, currency by currency: their sum (+), or the second where it is infinite (^); what is
+-- left (-); the larger (>) or the smaller (<).
 BEGIN
   RETURN (SELECT jsonb_agg(CASE p_how
       WHEN '+' THEN least({encoding.INFINITE_UNITS}, one.value::numeric + other.value::numeric)
+      WHEN '^' THEN CASE WHEN one.value::numeric + other.value::numeric < {encoding.INFINITE_UNITS}
+        THEN one.value::numeric + other.value::numeric ELSE other.value::numeric END
       WHEN '-' THEN greatest(0, one.value::numeric - other.value::numeric)
       WHEN '>' THEN greatest(one.value::numeric, other.value::numeric)
       ELSE least(one.value::numeric, other.value::numeric) END ORDER BY one.ordinality)
@@ -392,7 +395,7 @@ BEGIN
       END IF;
     END LOOP;
     IF NOT known OR NOT whosin_within(total,
-        whosin_each('+', p_accounts->'begun', ceiling)) THEN
+        whosin_each('^', p_accounts->'begun', ceiling)) THEN
       RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'this is more than the period allows';
     END IF;
   END IF;

@@ -332,7 +332,8 @@ def _replay_debit(
     kept, name = after.kept(day), budget_state.dataset
     if not (after.total + kept).within(budget_state.budget.limit):
         raise BrokenHistory(name, "more was spent than the budget")
-    if schedule is not None and spend.cost(budget_state.budget.relation) != ZERO_COST:
+    paid = spend.cost(budget_state.budget.relation) != ZERO_COST or after.total != accounts.total
+    if schedule is not None and paid:
         period = schedule.find_period(day)
         if period is None or not after.total.within(schedule.ceiling(accounts, day)):
             raise BrokenHistory(name, f"entry {entry.number} spends more than its period allows")
