@@ -525,6 +525,29 @@ def test_a_quota_moves_and_is_revoked(ledger, clock):
     verify(ledger, "d")
 
 
+def test_a_quota_keeps_what_is_not_said_again(ledger, clock):
+    ledger.register("d", PLANS["add-remove"])
+    ledger.set_quota("d", "lab", "1/10", until="2027-06-30", members=["bob"])
+
+    def quota():
+        found = ledger.budget_state("d").accounts.quotas["lab"]
+        return found.limit.epsilon, found.until, found.members
+
+    ledger.set_quota("d", "lab", "1/8")
+    assert quota() == (encoding.EPSILON_UNITS // 8, "2027-06-30", ("bob",))
+    ledger.set_quota("d", "lab", "1/8", members=["eve", "bob"])
+    assert quota()[1:] == ("2027-06-30", ("bob", "eve"))
+    clock("2027-07-01")
+    with pytest.raises(InvalidInput, match="until 2027-06-30 is over"):
+        ledger.set_quota("d", "lab", "1/4")
+    ledger.set_quota("d", "lab", "1/4", until="")
+    assert quota()[1:] == ("", ("bob", "eve"))
+    ledger.revoke_quota("d", "lab")
+    ledger.set_quota("d", "lab", "1/4")
+    assert quota()[1:] == ("", ("lab",))
+    verify(ledger, "d")
+
+
 def test_a_member_of_a_revoked_quota_is_like_everyone_else(ledger, tmp_path, clock):
     ledger.register("d", PLANS["add-remove"])
     ledger.set_quota("d", "team", "1/4", until="2027-12-31", members=["bob", "eve"])

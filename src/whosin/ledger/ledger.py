@@ -361,36 +361,39 @@ class Ledger(Registry):
         name: str,
         share: object,
         *,
-        until: str = "",
+        until: str | None = None,
         members: Sequence[str] = (),
     ) -> BudgetState:
         """Keep a share of the total for some people, or change what is kept for them.
 
         Args:
             share: of the whole total, from 0 to 1: all that they may spend, with what they spent.
-            until: the last day, such as "2027-12-31"; no end by default.
-            members: whose answers are paid from it; whoever has the quota's name by default.
+            until: the last day, such as "2027-12-31", or "" for no end; as before by default.
+            members: whose answers are paid from it; as before by default, and of a new or revoked
+                quota whoever has its name.
 
         Raises:
             BudgetRefused: together with what was spent and what is kept for others it would be
                 more than the total.
         """
-        named = tuple(sorted({read_name(each, "member") for each in members or (name,)}))
-        ends = until and _read_day(until)
+        said = {read_name(each, "member") for each in members}
+        last = until and _read_day(until)
 
         def change(state: BudgetState, day: str) -> dict[str, Quota]:
-            if ends and ends < day:
-                raise InvalidInput(f"until {ends} is over", field="until", value=until)
             known = state.accounts.quotas
+            before = known.get(name, Quota(ZERO_COST))
+            named = tuple(sorted(said)) or before.members or (read_name(name, "member"),)
+            ends = before.until if last is None else last
+            if ends and ends < day:
+                raise InvalidInput(f"until {ends} is over", field="until", value=ends)
             for other, each in known.items():
                 twice = {*named} & {*each.members} if each.is_open(day) and other != name else ()
                 if twice:
                     message = f"{min(twice)!r} is a member of quota {other!r} already"
                     raise InvalidInput(message, field="members", value=min(twice))
-            before = known.get(name, Quota(ZERO_COST, members=named))
             limit = _read_limit(state, share)
             more = limit.less(before.spent)
-            if not before.members and not (more.epsilon or more.rho):
+            if name in known and not before.members and not (more.epsilon or more.rho):
                 raise _refuse_revoked(
                     state, name, "a larger share opens it again, and a new name begins another one"
                 )

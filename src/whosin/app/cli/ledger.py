@@ -278,16 +278,19 @@ def quota(
     share: Annotated[
         str | None, typer.Option(help="What they may spend of the whole budget: 1/4.")
     ] = None,
-    until: Annotated[str, typer.Option(help="The last day, such as 2027-12-31.")] = "",
+    until: Annotated[
+        str | None, typer.Option(help="The last day, such as 2027-12-31; '' for none.")
+    ] = None,
     member: Annotated[
         list[str] | None,
-        typer.Option(help="Who may spend it; whoever has its name by default. Repeat it."),
+        typer.Option(help="Who may spend it; of a new one whoever has its name. Repeat it."),
     ] = None,
     to: Annotated[str | None, typer.Option(help="Move --share of it to this quota.")] = None,
     revoke: Annotated[bool, typer.Option("--revoke", help="Take back what is unspent.")] = False,
     json: Json = False,
 ) -> None:
-    """Keep a share of a dataset's budget for some people; move or revoke it.
+    """Keep a share of a dataset's budget for some people; move or revoke it. A later --share leaves
+    the last day and the members as they were, unless they are given anew.
 
     Until the last day nobody else can spend what is kept, and together they never exceed the
     budget. Who asks is taken at their word: colluding analysts are one adversary, and the budget is
@@ -299,10 +302,10 @@ def quota(
             field="--share",
             hint="for example --share 1/4",
         )
-    if (revoke or to is not None) and (until or member):
+    if (revoke or to is not None) and (until is not None or member):
         raise InvalidInput(
             "--until and --member belong to a new --share",
-            field="--until" if until else "--member",
+            field="--member" if until is None else "--until",
             hint="leave them out",
         )
     with _open_ledger(ledger) as opened:
