@@ -588,29 +588,60 @@ def test_a_revoked_quota_opens_again_or_says_why_not(ledger, clock):
 
 
 @pytest.mark.parametrize("relation", PLANS)
-def test_what_is_left_for_an_asker_can_be_spent_and_no_more(tmp_path, relation, clock):
+@pytest.mark.parametrize("plans", [PLANS, GAUSSIAN])
+def test_what_is_left_for_an_asker_can_be_spent_and_no_more(tmp_path, plans, relation, clock):
+    """Also after others spent in the other currency; and a refusal says the same number."""
     for seed in range(12):
         chance = random.Random(seed)
         schedule = {**YEAR, "every": "quarter", "unspent": chance.choice(["rolls-on", "lapses"])}
         with wi.Ledger(tmp_path / f"{seed}.db", who="free") as ledger:
-            plan = PLANS[relation]
+            plan = plans[relation]
             ledger.register("d", plan, TABLE, schedule=schedule if seed % 2 else None)
+            total = Fraction(ledger.budget_state("d").budget.rho, encoding.EPSILON_UNITS)
             for who in chance.sample(["bob", "eve", "ann"], 2):
                 ledger.set_quota("d", who, chance.choice(["1/5", "1/10", 0]))
             for number in range(5):
                 who, part = chance.choice(["bob", "eve", "free"]), chance.choice(["a", "b", None])
                 with wi.Ledger(tmp_path / f"{seed}.db", who=who) as asker:
+                    spend = ask(part, Fraction(1, chance.choice([20, 9])))
+                    if plans is GAUSSIAN and chance.random() < 0.5:
+                        spend = ask(part, total / chance.choice([20, 9]), None, Cost.gaussian)
                     with suppress(BudgetRefused):
-                        asker.debit(
-                            "d", str(number), ask(part, Fraction(1, chance.choice([20, 9])))
-                        )
+                        asker.debit("d", str(number), spend)
                     levels = asker.part_levels("d", ["a", "b"])
                     for each in ("a", "b", None):
-                        left = asker.budget_state("d").left_for(who, levels.get(each))
+                        level = None if each is None else levels.get(each, PartLevel())
+                        left = asker.budget_state("d").left_for(who, level)
                         if left:
                             asker.check("d", [ask(each, left)])
-                        with pytest.raises(BudgetRefused):
+                        with pytest.raises(BudgetRefused) as refused:
                             asker.check("d", [ask(each, left + 1e-9)])
+                        said = str(refused.value).partition(" has ")[2].partition(" left")[0]
+                        assert float(said) == pytest.approx(left, abs=1e-6)
+
+
+def test_what_one_currency_takes_from_a_quota_is_said(tmp_path, ledger):
+    """A quota is kept in ε and in ρ, and the dataset must be within one of them: what others spend
+    of pure ε may leave no ρ, and Gaussian noise of one member leaves the others no pure ε."""
+    with wi.Ledger(tmp_path / "ledger.db", who="bob") as bob:
+        for name in ("pure", "gaussian"):
+            ledger.register(name, GAUSSIAN["add-remove"])
+            ledger.set_quota(name, "ann", "1/2")
+        rho = Fraction(ledger.budget_state("pure").budget.rho, encoding.EPSILON_UNITS)
+        pay(bob, "bob", "0.4", "pure")
+        assert ledger.budget_state("pure").quota_states()["ann"].remaining_rho == 0
+        assert ledger.budget_state("pure").left_for("ann") == 0.5
+        with pytest.raises(BudgetRefused, match=r"ρ = \S+ is more than the 0 left"):
+            pay(ledger, "ann", Cost.gaussian(rho / 1000), "pure")
+        pay(ledger, "ann", Cost.gaussian(rho / 1000), "gaussian")
+        left = bob.budget_state("gaussian").left_for("bob")
+        assert left == pytest.approx(float(rho) ** 0.5, rel=1e-6)
+        assert bob.budget_state("gaussian").unreserved.remaining == left
+        with pytest.raises(BudgetRefused, match=r"keep for others, has 0\.151451 left"):
+            pay(bob, "bob", "0.4", "gaussian")
+        ledger.set_quota("gaussian", "ann", 1)
+        with pytest.raises(BudgetRefused, match=r"for others: these .* more than the 0 left"):
+            pay(bob, "rho", Cost.gaussian(rho / 1000), "gaussian")
 
 
 def test_quotas_never_exceed_the_total(ledger, tmp_path):

@@ -18,7 +18,7 @@ from ledger_programs import run_killed
 from suspending_checks import PLAN, PRICE, SUSPENDED, check_a_release_of_its_own, check_suspending
 from whosin.errors import BrokenHistory, BudgetRefused, ScanFailed, SourceChanged, StoreFailed
 from whosin.ledger import budget_state as states
-from whosin.ledger import verify
+from whosin.ledger import entries, verify
 from whosin.release import Count, DuckDB, Rows, Session, Table
 
 
@@ -83,15 +83,15 @@ def test_a_history_that_answers_while_it_is_suspended_is_broken(ledger, monkeypa
 
 
 def test_states_are_what_they_were_before_a_suspension():
-    for state in states.BASIC_STATES:
-        assert states.state_after_resuming(states.state_after_suspension(state)) == state
-        assert states.state_after_suspension(
-            states.state_after_suspension(state)
-        ) == states.state_after_suspension(state)
-        assert len(states.state_after_suspension(state)) <= 24  # the column's width
+    for state in entries.BASIC_STATES:
+        assert entries.state_after_resuming(entries.state_after_suspension(state)) == state
+        assert entries.state_after_suspension(
+            entries.state_after_suspension(state)
+        ) == entries.state_after_suspension(state)
+        assert len(entries.state_after_suspension(state)) <= 24  # the column's width
         assert (
-            states.state_after_resuming(
-                states.state_after_closing(states.state_after_suspension(state))
+            entries.state_after_resuming(
+                entries.state_after_closing(entries.state_after_suspension(state))
             )
             == "closed"
         )

@@ -59,6 +59,8 @@ class BudgetState(Displayed):
         accounts: where it was spent.
         schedule: when it may be spent; None for any time.
         parts: the levels of those parts that cost most, where they were read.
+        closed: the currencies in which nothing can be paid any more, whatever is left of them here:
+            the dataset is beyond what it may come to in them.
     """
 
     dataset: str
@@ -76,10 +78,40 @@ class BudgetState(Displayed):
     accounts: Accounts = field(default_factory=Accounts)
     schedule: Schedule | None = None
     parts: Mapping[str, PartLevel] = field(default_factory=dict)
+    closed: tuple[str, ...] = ()
 
     def within(self, limit: Cost) -> BudgetState:
         """The state as though the budget were less: until a day, or in a quota."""
         return replace(self, budget=replace(self.budget, **vars(limit)))
+
+    def limits(
+        self, day: str, quota: str | None = None, part: PartLevel | None = None
+    ) -> dict[str, BudgetState]:
+        """The state within each limit that an answer must keep, by the key that a refusal names.
+
+        Each is kept in ε or in ρ, and not all of them need to be in the same.
+
+        Args:
+            quota: the one that it is paid from.
+            part: the level of the one part that it is about.
+        """
+        seen, total = self if part is None else self.seen_from(part), self.accounts.total
+        quotas, kept = self.accounts.quotas, self.accounts.kept(day)
+        whole, result = self.budget.limit, {}
+        beyond = _currencies_beyond(total + kept, whole)
+        if quota is not None:
+            own = quotas[quota]
+            kept = kept.less(own.limit.less(own.spent))
+            result["own"] = replace(self.within(own.limit), spent=own.spent)
+        if self.schedule is not None:
+            allowed = ZERO_COST
+            if self.schedule.find_period(max(day, self.accounts.period)) is not None:
+                allowed = self.schedule.ceiling(self.accounts, day)
+            over = _currencies_beyond(total, allowed)
+            result["every"] = replace(seen.within(allowed), closed=over)
+        result["budget"] = replace(seen, closed=_currencies_beyond(total, whole))
+        result["quota"] = replace(seen.within(whole.less(kept)), closed=beyond)
+        return result
 
     @property
     def today(self) -> str:
@@ -104,8 +136,11 @@ class BudgetState(Displayed):
 
     def quota_states(self) -> dict[str, BudgetState]:
         """Each quota, as a state of its own."""
+        closed = _currencies_beyond(
+            self.accounts.total + self.accounts.kept(self.today), self.budget.limit
+        )
         return {
-            name: replace(self.within(each.limit), spent=each.spent)
+            name: replace(self.within(each.limit), spent=each.spent, closed=closed)
             for name, each in self.accounts.quotas.items()
         }
 
@@ -118,35 +153,23 @@ class BudgetState(Displayed):
             for name, each in self.accounts.quotas.items()
             if name not in theirs and each.members and each.is_open(self.today)
         ]
-        if others:
-            limit, spent = (
-                sum((getattr(each, key) for each in others), ZERO_COST)
-                for key in ("limit", "spent")
-            )
-            theirs[""] = Quota(limit, spent)
+        if others:  # one may have spent more than its limit of a currency, and keeps nothing then
+            limit = sum((each.limit for each in others), ZERO_COST)
+            kept = sum((each.limit.less(each.spent) for each in others), ZERO_COST)
+            theirs[""] = Quota(limit, limit.less(kept))
         return replace(self, accounts=replace(self.accounts, quotas=theirs))
 
     @property
     def unreserved(self) -> BudgetState:
         """The state beside what quotas keep."""
-        return self.within(self.budget.limit.less(self.accounts.kept(self.today)))
+        return self.limits(self.today)["quota"]
 
     def left_for(self, who: str, part: PartLevel | None = None) -> float:
         """What one asker may spend today of a question about everyone, or about the one part with
         this level: what their quota, or what all quotas leave, the period and the total allow."""
-        day = self.today
-        seen = self if part is None else self.seen_from(part)
-        views = [
-            replace(self.within(each.limit), spent=each.spent)
-            for each in self.accounts.quotas.values()
-            if who in each.members and each.is_open(day)
-        ] or [seen.within(self.budget.limit.less(self.accounts.kept(day)))]
-        if self.schedule is not None:
-            allowed = ZERO_COST
-            if self.schedule.find_period(day) is not None:
-                allowed = self.schedule.ceiling(self.accounts, day)
-            views.append(seen.within(allowed))
-        return min(each.spendable for each in (seen, *views))
+        day, quotas = self.today, self.accounts.quotas
+        mine = (name for name, each in quotas.items() if who in each.members and each.is_open(day))
+        return min(each.spendable for each in self.limits(day, next(mine, None), part).values())
 
     def accounts_data(self) -> dict[str, Any]:
         """Where the budget was and may be spent, as plain data; nothing where that was not said."""
@@ -212,8 +235,9 @@ class BudgetState(Displayed):
         """(ε, ρ) that are left, in units; none where nothing more may be asked."""
         if self.state != "open":
             return 0, 0
-        left = self.budget.epsilon - self.spent.epsilon, self.budget.rho - self.spent.rho
-        return max(0, left[0]), max(0, left[1])
+        left = vars(self.budget.limit.less(self.spent))
+        epsilon, rho = (0 if key in self.closed else left[key] for key in ("epsilon", "rho"))
+        return epsilon, rho
 
     @property
     def remaining(self) -> float:
@@ -225,6 +249,13 @@ class BudgetState(Displayed):
         """The same in units."""
         pure, rho = self._unspent
         return max(pure, encoding.epsilon_from_rho(rho))
+
+    def room(self, asked: Cost) -> int:
+        """What is left for a question like this, in units: none where it needs more δ, and ρ where
+        it has no pure ε."""
+        if self.spent.delta + asked.delta > self.budget.delta:
+            return -1
+        return self.left if asked.epsilon < encoding.INFINITE_UNITS else self._unspent[1]
 
     @property
     def remaining_rho(self) -> float:
@@ -314,6 +345,10 @@ class BudgetState(Displayed):
         }
 
 
+def _currencies_beyond(spent: Cost, limit: Cost) -> tuple[str, ...]:
+    return tuple(key for key in ("epsilon", "rho") if vars(spent)[key] > vars(limit)[key])
+
+
 def drop_dust(left: int, total: int, debits: int) -> int:
     """What is left, in units, or 0 where it is dust.
 
@@ -337,35 +372,6 @@ def _float_up(value: int) -> float | str:
 
 def _float_down(value: int) -> float:
     return round_down(Fraction(value, encoding.EPSILON_UNITS))
-
-
-SUSPENDED_MARK = "suspended"
-BASIC_STATES = ("open", "complete", "closed")
-
-
-def state_after_suspension(state: str) -> str:
-    """The state after a suspension."""
-    if is_suspended(state):
-        return state
-    return SUSPENDED_MARK if state == "open" else f"{SUSPENDED_MARK} {state}"
-
-
-def state_after_resuming(state: str) -> str:
-    """The state after the curator has looked."""
-    return state.removeprefix(SUSPENDED_MARK).strip() or "open"
-
-
-def state_after_closing(state: str) -> str:
-    """The state after closing; a suspension stays."""
-    return state_after_suspension("closed") if is_suspended(state) else "closed"
-
-
-def is_suspended(state: str) -> bool:
-    """Whether nothing is drawn."""
-    return state.startswith(SUSPENDED_MARK)
-
-
-KNOWN_STATES = (*BASIC_STATES, *map(state_after_suspension, BASIC_STATES))
 
 
 def open_for_debits(budget_state: BudgetState) -> None:
@@ -426,29 +432,29 @@ def check_session(
     rho = budget.rho or encoding.rho_from_epsilon(budget.epsilon)
     whole = Cost(budget.epsilon, rho, budget.delta)
     known = PartLevel() if level is None else level
+    seen = budget_state if part is None else budget_state.seen_from(known)
     if moment:
         quota = find_quota(budget_state, who, moment)
         spend = Spend({}, dict.fromkeys(NEIGHBOUR_RELATIONS, whole), part=part)
         entered = budget_state.accounts.enter_period(budget_state.schedule, moment[:10])
         after, _ = entered.pay(spend, total.relation, known, quota)
-        levels = {part or "": known}
         if after.total.within(total.limit):
-            check_limits(budget_state, [spend], after, levels, quota, moment)
+            check_limits(budget_state, [spend], after, {part or "": known}, quota, moment)
             return
-    if part is not None:
-        budget_state = budget_state.seen_from(known)
-    if total.holds(budget_state.spent + whole):
+        views = budget_state.limits(moment[:10], quota, None if part is None else known)
+        seen = min(views.values(), key=lambda each: each.left)
+    elif total.holds(seen.spent + whole):
         return
     asked = "the plan" if share is None or share == 1 else f"a share of {share} of the plan"
-    if budget_state.spent.delta + budget.delta > total.delta:
+    if seen.spent.delta + budget.delta > seen.budget.delta:
         # A session counts on its whole δ; the ledger keeps a quarter of it for single answers.
-        left = 4 * (total.delta - budget_state.spent.delta)
+        left = 4 * (seen.budget.delta - seen.spent.delta)
         needed, have = distinguish_units(4 * budget.delta, left, encoding.DELTA_UNITS)
         message = f"{asked} needs δ = {needed}, and {name} has {have} left"
         raise BudgetRefused(message, field="share")
-    needed, have = distinguish_units(budget.epsilon, _left_for_people(budget_state, budget.epsilon))
+    needed, have = distinguish_units(budget.epsilon, _left_for_people(seen, budget.epsilon))
     message = f"{asked} needs ε = {needed}, and {name} has {have} left of {budget_words(total)}"
-    raise BudgetRefused(message, field="share", hint=_fitting_share(budget_state, plan))
+    raise BudgetRefused(message, field="share", hint=_fitting_share(seen, plan))
 
 
 def _fitting_share(budget_state: BudgetState, plan: Plan) -> str:
@@ -560,31 +566,29 @@ def check_limits(
     asked = sum((spend.cost(relation) for spend in spends), ZERO_COST)
     # What costs nothing between replaced people may raise the total: who moves enters a part.
     asked = asked.larger(after.total.less(budget_state.accounts.total))
+    failed, whole = list[str](), budget_state.budget.limit
     if quota is not None and not after.quotas[quota].spent.within(after.quotas[quota].limit):
-        before, where = budget_state.accounts.quotas[quota], f"quota {quota!r} of {name}"
-        view = replace(budget_state, spent=before.spent)
-        raise BudgetRefused(_describe_excess(view, asked, before.limit, where), field="quota")
+        failed.append("own")
     if schedule is not None and asked != ZERO_COST:  # steps of a stream were paid for at its first
         ceiling = schedule.ceiling(budget_state.accounts, day)
-        if not after.total.within(ceiling):
-            period = schedule.find_period(day)
-            assert period is not None
-            where = f"{name}, in its period from {period.first} to before {period.end},"
-            raise BudgetRefused(
-                _describe_excess(budget_state, asked, ceiling, where), field="every"
-            )
+        failed += [] if after.total.within(ceiling) else ["every"]
+    if not (after.total + after.kept(day)).within(whole):
+        failed += ["quota"] if after.total.within(whole) else ["budget", "quota"]
+    if not failed:
+        return
     parts = {spend.part for spend in spends}
-    view = budget_state
-    if len(parts) == 1 and None not in parts:
-        view = budget_state.seen_from(levels.get(str(*parts), PartLevel()))
-    limit, kept = budget_state.budget.limit, after.kept(day)
-    if not after.total.within(limit):
-        where = name if view is budget_state else f"part {next(iter(parts))!r} of {name}"
-        raise BudgetRefused(_describe_excess(view, asked, limit, where), field="budget")
-    if not (after.total + kept).within(limit):
-        where = f"{name}, beside what quotas keep for others,"
-        left = limit.less(kept if quota is None else after.kept(day))
-        raise BudgetRefused(_describe_excess(view, asked, left, where), field="quota")
+    one = next(iter(parts)) if len(parts) == 1 else None
+    seen = None if one is None else levels.get(one, PartLevel())
+    views = budget_state.limits(day, quota, seen)
+    tightest = min(failed, key=lambda key: views[key].room(asked))
+    where = {
+        "own": f"quota {quota!r} of {name}",
+        "every": _describe_period(budget_state, name, day),
+        "budget": name if one is None else f"part {one!r} of {name}",
+        "quota": f"{name}, beside what quotas keep for others,",
+    }[tightest]
+    message = _describe_excess(views[tightest], asked, where, no_rho=not whole.rho)
+    raise BudgetRefused(message, field="quota" if tightest == "own" else tightest)
 
 
 def check_registration(budget_state: BudgetState, spend: Spend) -> dict[str, Any]:
@@ -602,6 +606,12 @@ def check_registration(budget_state: BudgetState, spend: Spend) -> dict[str, Any
     assert spend.registration is not None
     asked = budget_state.registered.asked(spend.registration)
     return {"registration": asked, **spend.registration.named}
+
+
+def _describe_period(budget_state: BudgetState, name: str, day: str) -> str:
+    schedule = budget_state.schedule
+    period = schedule and schedule.find_period(max(day, budget_state.accounts.period))
+    return f"{name}, in its period from {period.first} to before {period.end}," if period else name
 
 
 def budget_words(budget: Budget) -> str:
@@ -627,17 +637,16 @@ def _left_for_people(budget_state: BudgetState, needed: int) -> int:
     )
 
 
-def _describe_excess(budget_state: BudgetState, asked: Cost, limit: Cost, where: str) -> str:
+def _describe_excess(budget_state: BudgetState, asked: Cost, where: str, *, no_rho: bool) -> str:
     """What is needed and what is left, where that is too little.
 
     Args:
-        limit: what may be spent there; the whole budget, or less.
+        budget_state: the state within what may be spent there; the whole budget, or less.
         where: what it is left in, in words.
+        no_rho: whether the whole budget has none.
     """
-    before = budget_state.spent
-    total = replace(budget_state.budget, **vars(limit))
-    budget_state = replace(budget_state, budget=total)
-    of = f" of {budget_words(total)}"
+    before, total = budget_state.spent, budget_state.budget
+    limit, of = total.limit, f" of {budget_words(total)}"
     if before.delta + asked.delta > limit.delta:
         needed, have = distinguish_units(
             asked.delta, limit.delta - before.delta, encoding.DELTA_UNITS
@@ -654,12 +663,12 @@ def _describe_excess(budget_state: BudgetState, asked: Cost, limit: Cost, where:
     reason = "its plan has no δ, and Gaussian noise needs one"
     if asked.rho >= encoding.INFINITE_UNITS:
         reason = "no ρ either"
-    elif limit.rho:
-        left = limit.rho - before.rho
+    elif not no_rho:
+        left = budget_state.room(asked)
         clear = drop_dust(left, limit.rho, budget_state.debits)
         needed, have = distinguish_units(asked.rho, clear or (left if asked.rho <= 2 * left else 0))
         reason = f"ρ = {needed} is more than the {have} left"
     return (
-        f"{where}: these answers have no pure ε between {total.relation} neighbours, and {reason}; "
-        "nothing was spent"
+        f"{where.rstrip(',')}: these answers have no pure ε between {total.relation} neighbours, "
+        f"and {reason}; nothing was spent"
     )

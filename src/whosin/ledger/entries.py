@@ -27,7 +27,6 @@ from typing import Any
 from whosin.calibration import Fallback, Plan, PlannedNoise
 from whosin.calibration.plan import decode_object
 from whosin.errors import BrokenHistory, WhosinError
-from whosin.ledger import budget_state as states
 from whosin.ledger import encoding
 from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule
 from whosin.ledger.budget_state import BudgetState
@@ -184,6 +183,35 @@ def execute_sql(connection: Any, text: str, **values: object) -> Any:
 DatasetRow = namedtuple("DatasetRow", list(TABLE_COLUMNS[DATASETS_TABLE]))  # type: ignore[misc]
 EntryRow = namedtuple("EntryRow", list(TABLE_COLUMNS[ENTRIES_TABLE]))  # type: ignore[misc]
 
+SUSPENDED_MARK = "suspended"
+BASIC_STATES = ("open", "complete", "closed")
+
+
+def state_after_suspension(state: str) -> str:
+    """The state after a suspension."""
+    if is_suspended(state):
+        return state
+    return SUSPENDED_MARK if state == "open" else f"{SUSPENDED_MARK} {state}"
+
+
+def state_after_resuming(state: str) -> str:
+    """The state after the curator has looked."""
+    return state.removeprefix(SUSPENDED_MARK).strip() or "open"
+
+
+def state_after_closing(state: str) -> str:
+    """The state after closing; a suspension stays."""
+    return state_after_suspension("closed") if is_suspended(state) else "closed"
+
+
+def is_suspended(state: str) -> bool:
+    """Whether nothing is drawn."""
+    return state.startswith(SUSPENDED_MARK)
+
+
+KNOWN_STATES = (*BASIC_STATES, *map(state_after_suspension, BASIC_STATES))
+
+
 DATASET_COUNT_COLUMNS = ("alone", "epsilon", "rho", "delta", "debits", "entries")
 DATASET_TEXT_COLUMNS = ("name", "state", "relation", "head", "last", "plan")
 
@@ -218,13 +246,13 @@ def read_budget_state(row: Any, suspensions: int = 0) -> BudgetState:
     """Where a dataset stands, by its row."""
     numbers = all(type(getattr(row, name)) is int for name in DATASET_COUNT_COLUMNS)
     texts = all(type(getattr(row, name)) is str for name in DATASET_TEXT_COLUMNS)
-    if not (numbers and texts and row.alone in (0, 1) and row.state in states.KNOWN_STATES):
+    if not (numbers and texts and row.alone in (0, 1) and row.state in KNOWN_STATES):
         raise BrokenHistory(str(row.name), "its row in the table of datasets is not readable")
     try:
         return BudgetState(
             dataset=row.name,
-            state=states.state_after_resuming(row.state),
-            suspended=states.is_suspended(row.state),
+            state=state_after_resuming(row.state),
+            suspended=is_suspended(row.state),
             suspensions=suspensions,
             plan=_read_plan(row.plan),
             budget=Budget(row.relation, row.epsilon, row.rho, row.delta, bool(row.alone)),

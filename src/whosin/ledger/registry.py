@@ -522,10 +522,10 @@ class Registry:
     def close(self, dataset: str) -> BudgetState:
         """Allow no further debits, for good."""
         with self._turn(dataset) as turn:
-            if states.state_after_resuming(turn.row.state) == "closed":
+            if entries.state_after_resuming(turn.row.state) == "closed":
                 message = f"dataset {turn.row.name!r} is closed already"
                 raise BudgetRefused(message, field="dataset", value=turn.row.name)
-            self._append(turn, "closed", {}, state=states.state_after_closing(turn.row.state))
+            self._append(turn, "closed", {}, state=entries.state_after_closing(turn.row.state))
         return self.budget_state(dataset)
 
     def suspend(self, dataset: str, request: str | None = None) -> None:
@@ -538,16 +538,16 @@ class Registry:
         said = {} if request is None else {"request": read_name(request, "request")}
         with self._turn(dataset) as turn:
             self._append(
-                turn, "suspended", said, state=states.state_after_suspension(turn.row.state)
+                turn, "suspended", said, state=entries.state_after_suspension(turn.row.state)
             )
 
     def resume(self, dataset: str) -> BudgetState:
         """Let a suspended dataset go on: for its curator, who knows why an engine failed. What was
         paid for can then be answered under its request."""
         with self._turn(dataset) as turn:
-            if not states.is_suspended(turn.row.state):
+            if not entries.is_suspended(turn.row.state):
                 raise BudgetRefused(f"dataset {turn.row.name!r} is not suspended")
-            self._append(turn, "resumed", {}, state=states.state_after_resuming(turn.row.state))
+            self._append(turn, "resumed", {}, state=entries.state_after_resuming(turn.row.state))
         return self.budget_state(dataset)
 
     def _register(

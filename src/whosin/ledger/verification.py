@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from whosin.errors import BrokenHistory, InvalidInput, invalid_value
-from whosin.ledger import budget_state as states
 from whosin.ledger import encoding, transaction
 from whosin.ledger import entries as ledger_entries
 from whosin.ledger.budget import (
@@ -113,9 +112,9 @@ def _check_server(connection: Any, name: str) -> None:
 ENTRY_KINDS = ("debit", "answer", "amended", "quota", "suspended", "resumed", "closed")
 """What may follow a registration."""
 _STATE_AFTER = {
-    "closed": states.state_after_closing,
-    "suspended": states.state_after_suspension,
-    "resumed": states.state_after_resuming,
+    "closed": ledger_entries.state_after_closing,
+    "suspended": ledger_entries.state_after_suspension,
+    "resumed": ledger_entries.state_after_resuming,
 }
 
 
