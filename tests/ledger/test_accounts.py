@@ -457,6 +457,62 @@ def test_a_clock_behind_the_last_entry_is_refused(ledger, clock):
     pay(ledger, "no dates", "1/24", "free")
 
 
+def test_every_entry_looks_at_the_clock_where_dates_decide(ledger, clock, monkeypatch):
+    """None is written behind the last one, so that the check cannot be avoided either; but for a
+    suspension, which must not wait, and is dated like the last entry."""
+    ledger.register("d", PLANS["add-remove"], TABLE, schedule=YEAR)
+    spend = replace(ask(None, "1/100"), registration=TABLE)
+    debit = ledger.debit("d", "first", spend)
+    clock("2027-01-01")
+    for entry in (
+        lambda: ledger.amend("d", replace(TABLE, domains={"x": {"values": ["a"]}})),
+        lambda: ledger.store(debit, 1),
+        lambda: ledger.close("d"),
+        lambda: ledger.set_quota("d", "bob", "1/100"),
+        lambda: ledger.debit("d", "second", spend),
+    ):
+        with pytest.raises(BudgetRefused, match="the clock says 2027-01-01") as refused:
+            entry()
+        assert "whosin ledger resume" in (refused.value.hint or "")
+    ledger.suspend("d", "first")
+    assert ledger.budget_state("d").last.startswith("2027-01-15")
+    assert [each.kind for each in ledger.history("d")] == ["registered", "debit", "suspended"]
+    ledger.resume("d")
+    assert ledger.budget_state("d").last.startswith("2027-01-01")
+    ledger.store(debit, 1)
+    monkeypatch.setattr("whosin.ledger.budget_state.check_clock", lambda *_: None)
+    clock("2026-12-31")
+    ledger.close("d")
+    with pytest.raises(BrokenHistory, match="entry 6 is dated before entry 5"):
+        verify(ledger, "d")
+
+
+@pytest.mark.parametrize("unspent", ["rolls-on", "lapses"])
+def test_a_curator_goes_on_after_a_clock_that_was_ahead(ledger, clock, unspent):
+    """What it paid for stays paid, and the periods that it entered are entered when they come."""
+    schedule = {**YEAR, "until": "2030-12", "unspent": unspent}
+    ledger.register("d", PLANS["add-remove"], schedule=schedule)
+    pay(ledger, "january", "1/100")
+    clock("2030-12-05")
+    pay(ledger, "ahead", "1/100")
+    clock("2027-02-05")
+    for cost in ("1/100", 0):
+        with pytest.raises(BudgetRefused, match="the clock says 2027-02-05"):
+            pay(ledger, "february", cost)
+    ledger.resume("d")
+    with pytest.raises(BudgetRefused, match="is not suspended"):
+        ledger.resume("d")
+    with pytest.raises(BudgetRefused, match="in its period from 2027-02-01"):
+        pay(ledger, "too much", "1/24")
+    pay(ledger, "february", "1/50")
+    assert ledger.budget_state("d").left_for("ann") == pytest.approx(
+        2 / 48 - 4 / 100 if unspent == "rolls-on" else 1 / 48 - 1 / 50
+    )
+    clock("2027-03-05")
+    pay(ledger, "march", "1/50")
+    assert verify(ledger, "d").debits == 4
+
+
 def test_a_schedule_is_set_once(ledger, clock):
     ledger.admit("d", PLANS["add-remove"], share="1/12", schedule=YEAR)
     ledger.admit("d", PLANS["add-remove"], share="1/12", schedule=YEAR)

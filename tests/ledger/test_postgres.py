@@ -6,6 +6,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import psycopg
@@ -565,6 +566,55 @@ def test_the_servers_clock_counts(ledger, monkeypatch):
     assert ledger.answer("d", PRICE, lambda: 1, "r") == 1
     assert verify(ledger, "d").debits == 1
     assert all(entry.body["when"] > "2025" for entry in ledger.history("d"))
+
+
+@pytest.mark.parametrize("day", ["2001-01-01", "2999-01-01"])
+def test_a_client_cannot_move_the_clock(url, ledger, monkeypatch, day):
+    """An answer dated 2999 would have locked out everyone whose budget has dates; the server's own
+    clock can go back, and its curator says so."""
+    year = datetime.now(UTC).year
+    ledger.register("d", PLAN, schedule={"every": "year", "until": f"{year + 1}"})
+    debit = ledger.debit("d", "first", PRICE)
+    with monkeypatch.context() as lies:
+        lies.setattr(store, "format_moment", lambda *_: f"{day}T00:00:00.000000Z")
+        for check in ("check_clock", "check_limits"):
+            lies.setattr(states, check, lambda *_: None)
+        for entry in (
+            lambda: ledger.store(debit, 1),
+            lambda: ledger.close("d"),
+            lambda: ledger.debit("d", "second", PRICE),
+            lambda: ledger.set_quota("d", "ann", "1/4"),
+            lambda: ledger.register("e", PLAN),
+        ):
+            with pytest.raises(StoreFailed, match="its rules refuse this entry"):
+                entry()
+    assert [each.kind for each in ledger.history("d")] == ["registered", "debit"]
+    with pytest.raises(BudgetRefused, match="is not suspended"):
+        ledger.resume("d")
+    last = f"{year + 1}-12-31T00:00:00.000000Z"
+    lie_about_the_last(url, ledger, last)
+    with pytest.raises(BudgetRefused, match="the clock says"):
+        ledger.store(debit, 1)
+    ledger.suspend("d")
+    assert ledger.budget_state("d").last == last
+    ledger.resume("d")
+    ledger.store(debit, 1)
+    assert verify(ledger, "d").debits == 1
+
+
+def lie_about_the_last(url, ledger, when):
+    """The last entry as a server writes it whose clock is ahead."""
+    history = ledger.history("d")
+    *_, before, end = history
+    entry = replace(end, body={**end.body, "when": when})
+    head = encoding.link_digest(before.head, entry.linked())
+    with psycopg.connect(url) as base:
+        body = encoding.canonical_json(entry.body)
+        base.execute(
+            "UPDATE whosin_entries SET body = %s, head = %s WHERE number = %s",
+            (body, head, end.number),
+        )
+        base.execute("UPDATE whosin_datasets SET last = %s, head = %s", (when, head))
 
 
 @pytest.mark.parametrize(

@@ -450,6 +450,11 @@ class Accounts:
             return self
         return replace(self, period=period.first, begun=self.total)
 
+    def leave_period(self) -> Accounts:
+        """The accounts once it was said that the last entries' date was wrong: the next debit finds
+        where its own period begins."""
+        return replace(self, period="", begun=ZERO_COST)
+
     def kept(self, day: str) -> Cost:
         """What quotas keep for their members, unspent."""
         open_ = [each for each in self.quotas.values() if each.is_open(day)]

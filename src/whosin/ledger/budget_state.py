@@ -118,6 +118,11 @@ class BudgetState(Displayed):
         """This day, or that of the last entry where the clock is behind it."""
         return max(encoding.utc_now().date().isoformat(), self.last[:10])
 
+    @property
+    def dates_decide(self) -> bool:
+        """Whether what may be spent depends on the day."""
+        return self.schedule is not None or bool(self.accounts.quotas)
+
     def periods_left(self) -> list[tuple[str, str, BudgetState]]:
         """(first day, last day, the state within what it allows) of this period and of the rest of
         this year; nothing without a schedule, or once it has ended."""
@@ -527,8 +532,6 @@ def find_quota(budget_state: BudgetState, who: str, moment: str) -> str | None:
         BudgetRefused: the clock is behind.
     """
     quotas = budget_state.accounts.quotas
-    if budget_state.schedule is None and not quotas:
-        return None
     check_clock(budget_state, moment)
     mine = (name for name, each in quotas.items() if who in each.members)
     return next((name for name in mine if quotas[name].is_open(moment[:10])), None)
@@ -538,16 +541,24 @@ CLOCK_SECONDS = 60
 """How far a clock may be behind the last entry."""
 
 
+def is_behind(moment: str, last: str) -> bool:
+    """Whether an entry of this moment would be dated before the last one."""
+    if moment >= last:
+        return False
+    now, before = map(datetime.fromisoformat, (moment, last))
+    return now < before - timedelta(seconds=CLOCK_SECONDS)
+
+
 def check_clock(budget_state: BudgetState, moment: str) -> None:
     """Where dates decide, the clock is not behind the last entry."""
-    last, now = map(datetime.fromisoformat, (budget_state.last, moment))
-    if now < last - timedelta(seconds=CLOCK_SECONDS):
+    if budget_state.dates_decide and is_behind(moment, budget_state.last):
         raise BudgetRefused(
             f"the clock says {moment[:19]}Z, and the last entry of dataset "
             f"{budget_state.dataset!r} is of {budget_state.last[:19]}Z",
             field="clock",
             value=moment,
-            hint="set the clock right",
+            hint="set the clock right, or where it was wrong then, let the dataset's curator go on "
+            "from here with whosin ledger resume",
         )
 
 

@@ -30,7 +30,7 @@ from whosin.errors import BrokenHistory, WhosinError
 from whosin.ledger import encoding
 from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule
 from whosin.ledger.budget_state import BudgetState
-from whosin.ledger.registration import RegisteredTable
+from whosin.ledger.registration import RegisteredTable, Registration
 
 
 @dataclass(frozen=True)
@@ -233,6 +233,17 @@ def registrations(connection: Any) -> dict[str, RegisteredTable]:
     condition = "registration IS NOT NULL"
     kept = connection.execute(select_sql(DATASETS_TABLE, condition, ("name", "registration")))
     return {str(name): RegisteredTable.read(text) for name, text in kept}
+
+
+def find_copies(connection: Any, name: str, registration: Registration | None) -> list[str]:
+    """Other datasets with the same rows, as far as fingerprints tell."""
+    if registration is None:
+        return []
+    return sorted(
+        other
+        for other, registered in registrations(connection).items()
+        if other != name and registered.holds_rows_of(registration)
+    )
 
 
 def count_suspensions(connection: Any, dataset: str) -> int:

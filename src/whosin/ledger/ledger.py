@@ -200,7 +200,9 @@ class Ledger(Registry):
             row, made = turn.row, dict[str, Entry]()
             new = {key: text for key, text in texts.items() if key not in turn.answers}
             if new:
-                states.refuse_suspended(ledger_entries.read_budget_state(row))
+                budget_state = ledger_entries.read_budget_state(row)
+                states.refuse_suspended(budget_state)
+                states.check_clock(budget_state, turn.time)
                 for key, text in new.items():
                     body = self._signed({"digest": encoding.digest_text(text)}, turn.time)
                     made[key], row = ledger_entries.next_entry(row, "answer", key, body)
@@ -442,7 +444,6 @@ class Ledger(Registry):
         with self._turn(dataset) as turn:
             state, day = ledger_entries.read_budget_state(turn.row), turn.time[:10]
             states.open_for_debits(state)
-            states.check_clock(state, turn.time)
             changed = change(state, day)
             accounts = replace(state.accounts, quotas={**state.accounts.quotas, **changed})
             if len(accounts.quotas) > MAX_QUOTAS:

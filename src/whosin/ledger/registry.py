@@ -93,17 +93,6 @@ def first_entry(
     return body if registered is None else body | registered.body()
 
 
-def find_copies(connection: Any, name: str, registration: Registration | None) -> list[str]:
-    """Other datasets with the same rows, as far as fingerprints tell."""
-    if registration is None:
-        return []
-    return sorted(
-        other
-        for other, registered in entries.registrations(connection).items()
-        if other != name and registered.holds_rows_of(registration)
-    )
-
-
 def describe_lookalike(name: str, other: str) -> str:
     """That a table may be about the people of another dataset, in words."""
     return (
@@ -454,7 +443,7 @@ class Registry:
         whoever brings a table of guessed rows it would say whether the guess is right."""
         name = read_name(dataset, "dataset")
         with self._store.reading() as connection:
-            return find_copies(connection, name, read_registration(registration))
+            return entries.find_copies(connection, name, read_registration(registration))
 
     def lookalikes(self, dataset: str, registration: Registration) -> list[str]:
         """Other datasets with the same privacy unit and columns."""
@@ -530,7 +519,7 @@ class Registry:
 
     def suspend(self, dataset: str, request: str | None = None) -> None:
         """Draw nothing more until the curator has looked: an engine failed after a debit. Each time
-        counts, whether it was suspended already or not.
+        counts, whether it was suspended already or not, and whatever the clock says.
 
         Args:
             request: whose answer could not be drawn.
@@ -543,11 +532,16 @@ class Registry:
 
     def resume(self, dataset: str) -> BudgetState:
         """Let a suspended dataset go on: for its curator, who knows why an engine failed. What was
-        paid for can then be answered under its request."""
+        paid for can then be answered under its request. Let one go on, too, whose last entry has a
+        date that is still to come, since a clock was ahead: dates go on from this one."""
         with self._turn(dataset) as turn:
-            if not entries.is_suspended(turn.row.state):
+            state = entries.read_budget_state(turn.row)
+            behind = state.dates_decide and states.is_behind(turn.time, state.last)
+            if not (state.suspended or behind):
                 raise BudgetRefused(f"dataset {turn.row.name!r} is not suspended")
-            self._append(turn, "resumed", {}, state=entries.state_after_resuming(turn.row.state))
+            accounts = state.accounts.leave_period() if behind else state.accounts
+            after = entries.state_after_resuming(turn.row.state)
+            self._append(turn, "resumed", {}, state=after, accounts=accounts.text())
         return self.budget_state(dataset)
 
     def _register(
@@ -564,7 +558,7 @@ class Registry:
         _check_copies(copies)
         if entries.dataset_row(connection, name) is not None:
             return False
-        others = find_copies(connection, name, registration)
+        others = entries.find_copies(connection, name, registration)
         if others and copies == "refuse":
             raise BudgetRefused(describe_copy(name, others[0]))
         registered = None if registration is None else RegisteredTable.of(registration)
@@ -593,7 +587,10 @@ class Registry:
         self, turn: Transaction, kind: str, said: dict[str, Any], **changes: object
     ) -> None:
         """Commit one more entry, with what it changes."""
-        body = self._signed(said, turn.time)
+        if kind not in ("suspended", "resumed"):
+            states.check_clock(entries.read_budget_state(turn.row), turn.time)
+        time = max(turn.time, turn.row.last) if kind == "suspended" else turn.time
+        body = self._signed(said, time)
         entry, row = entries.next_entry(turn.row, kind, None, body, **changes)
         turn.commit(row, entry)
 

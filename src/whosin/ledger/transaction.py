@@ -48,7 +48,7 @@ FUNCTION_ARGUMENTS = {
     "debit": ("dataset", "request", "body", "head", "accounts"),
     "answer": ("dataset", "request", "body", "head", "answer"),
     "suspend": ("dataset", "body", "head"),
-    "resume": ("dataset", "body", "head"),
+    "resume": ("dataset", "body", "head", "accounts"),
     "close": ("dataset", "body", "head"),
     "amend": ("dataset", "body", "head", "registration", "accounts"),
     "quota": ("dataset", "body", "head", "accounts"),
@@ -110,7 +110,15 @@ END
 DECLARE
   said jsonb := p_body::jsonb;
   linked text;
+  moment timestamptz := said->>'when';
 BEGIN
+  -- A suspension must not wait for a clock, and is dated like the last entry where that is later.
+  IF NOT coalesce(moment BETWEEN clock_timestamp() - interval '10 minutes'
+        AND clock_timestamp() + interval '1 second'
+        OR (p_kind = 'suspended' AND said->>'when' = d.last), false)
+      OR (p_kind <> 'resumed' AND whosin_behind(d, said->>'when')) THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'the time of the entry is wrong';
+  END IF;
   IF said->'sums' IS DISTINCT FROM jsonb_build_object('debits', d.debits, 'state', d.state,
       'epsilon', d.spent_epsilon, 'rho', d.spent_rho, 'delta', d.spent_delta,
       'accounts', whosin_digest(d.accounts)) THEN
@@ -135,6 +143,13 @@ BEGIN
     entries = d.entries + 1, head = p_head, last = said->>'when', registration = d.registration,
     accounts = d.accounts
     WHERE name = d.name;
+END
+""",
+    "behind": """
+-- Whether dates decide, and this moment is before the last entry.
+BEGIN
+  RETURN d.last <> '' AND p_when::timestamptz < d.last::timestamptz - interval '1 minute'
+    AND (d.schedule IS NOT NULL OR d.accounts::jsonb->'quotas' <> '{}');
 END
 """,
     "lock": """
@@ -205,10 +220,14 @@ END
     "resume": _changing_function(
         "resumed",
         """
-  IF left(d.state, 9) <> 'suspended' THEN
+  IF whosin_behind(d, p_body::jsonb->>'when') THEN
+    d := whosin_settle(d, whosin_accounts(d) || '{"period": "", "begun": [0, 0, 0]}', p_accounts,
+      NULL);
+  ELSIF left(d.state, 9) <> 'suspended' THEN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'it is not suspended';
   END IF;
-  d.state := CASE WHEN d.state = 'suspended' THEN 'open' ELSE substr(d.state, 11) END;
+  d.state := CASE WHEN d.state = 'suspended' THEN 'open'
+    WHEN left(d.state, 9) = 'suspended' THEN substr(d.state, 11) ELSE d.state END;
 """,
     ),
     "close": _changing_function(
@@ -371,11 +390,6 @@ DECLARE
   lapses boolean := coalesce((d.schedule::jsonb->>'lapses')::boolean, false);
 BEGIN
   IF p_when IS NOT NULL THEN
-    IF p_when::timestamptz NOT BETWEEN clock_timestamp() - interval '10 minutes'
-        AND clock_timestamp() + interval '1 second'
-        OR (d.last <> '' AND p_when::timestamptz < d.last::timestamptz - interval '1 minute') THEN
-      RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'the time of the entry is wrong';
-    END IF;
     FOR each IN SELECT value FROM jsonb_each(p_accounts->'quotas') LOOP
       IF each->>'until' = '' OR day <= each->>'until' THEN
         kept := whosin_each('+', kept, whosin_each('-', each->'limit', each->'spent'));
@@ -437,6 +451,7 @@ _INNER_FUNCTIONS = {
     "accounts": "d whosin_datasets",
     "each": "p_how text, p_one jsonb, p_other jsonb",
     "within": "p_one jsonb, p_other jsonb",
+    "behind": "d whosin_datasets, p_when text",
     "total": "p_accounts jsonb",
     "begin_parts": "p_accounts jsonb",
     "pay": "d whosin_datasets, said jsonb, p_cost jsonb",
@@ -444,7 +459,8 @@ _INNER_FUNCTIONS = {
     "write": "d whosin_datasets, p_kind text, p_request text, p_body text, p_head text",
 }
 """Functions that only the others call, with their arguments."""
-_RETURN_TYPES = {"json": "text", "digest": "text", "register": "boolean", "within": "boolean"}
+_RETURN_TYPES = {"json": "text", "digest": "text", "register": "boolean"}
+_RETURN_TYPES |= dict.fromkeys(("within", "behind"), "boolean")
 _RETURN_TYPES |= dict.fromkeys(("accounts", "each", "total", "begin_parts", "pay"), "jsonb")
 _RETURN_TYPES["settle"] = "whosin_datasets"
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from whosin.errors import BrokenHistory, InvalidInput, invalid_value
+from whosin.ledger import budget_state as states
 from whosin.ledger import encoding, transaction
 from whosin.ledger import entries as ledger_entries
 from whosin.ledger.budget import (
@@ -243,11 +244,13 @@ def _debit_cost(debit: Entry, relation: str) -> Cost:
 
 def _check_suspensions(name: str, entries: Sequence[Entry]) -> bool:
     """Whether a history ends in a suspension; while one lasts nothing is debited or answered."""
-    suspended = False
+    suspended, last = False, ""
     for entry in entries:
         if suspended and entry.kind in ("debit", "answer"):
             raise BrokenHistory(name, f"entry {entry.number} was made while it was suspended")
-        if entry.kind == "resumed" and not suspended:
+        goes_back = states.is_behind(entry.body["when"], last)
+        last = entry.body["when"]
+        if entry.kind == "resumed" and not (suspended or goes_back):
             raise BrokenHistory(name, f"entry {entry.number} resumes what was not suspended")
         if entry.kind in ("suspended", "resumed"):
             suspended = entry.kind == "suspended"
@@ -289,7 +292,14 @@ def _check_running(
     name, budget = budget_state.dataset, budget_state.budget
     accounts, debits, state, terms = Accounts(), 0, "open", None
     levels: dict[str, PartLevel] = {}
+    last = ""
     for entry in entries:
+        dated = budget_state.schedule is not None or bool(accounts.quotas)
+        behind = dated and states.is_behind(entry.body["when"], last)
+        if behind and entry.kind != "resumed":
+            before = f"entry {entry.number} is dated before entry {entry.number - 1}"
+            raise BrokenHistory(name, before)
+        last = entry.body["when"]
         if entry.kind == "debit":
             accounts = _replay_debit(budget_state, accounts, levels, entry)
             debits += 1
@@ -298,6 +308,8 @@ def _check_running(
             accounts = accounts.begin_parts()
         elif entry.kind == "quota":
             accounts = _replay_quota(budget_state, accounts, entry)
+        elif entry.kind == "resumed" and behind:
+            accounts, state = accounts.leave_period(), _STATE_AFTER[entry.kind](state)
         elif entry.kind in ("closed", "suspended", "resumed"):
             state = _STATE_AFTER[entry.kind](state)
         text = accounts.text()

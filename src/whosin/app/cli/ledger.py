@@ -260,7 +260,8 @@ def export(
 
 @app.command()
 def resume(ledger: Where, dataset: Dataset, json: Json = False) -> None:
-    """Let a dataset go on that was suspended because an engine failed after a debit.
+    """Let a dataset go on that was suspended because an engine failed after a debit, or whose last
+    entry was dated by a clock that was ahead.
 
     Look first why it failed (memory, disk, a damaged file): whether it fails can depend on one
     person's rows, and each failure tells whoever asked a little that no debit paid for.
