@@ -5,17 +5,29 @@ from __future__ import annotations
 import json
 import math
 import random
+from contextlib import ExitStack
+from dataclasses import replace
 from fractions import Fraction
 from itertools import combinations, product
 
 import pytest
 
+import postgres
 import record_oracle as records
 import whosin as wi
 from amounts import cases
 from refusals import refused
 from whosin.errors import BudgetRefused, InvalidInput
-from whosin.ledger import Cost, JointBudget, Spend, encoding, verify
+from whosin.ledger import (
+    Cost,
+    JointBudget,
+    Spend,
+    encoding,
+    entries,
+    store,
+    transaction,
+    verify,
+)
 from whosin.notions.reading import measure_jointly, split_releases
 
 HALF = Fraction(1, 2)
@@ -31,6 +43,12 @@ def ledger(tmp_path):
     with wi.Ledger(tmp_path / "ledger.db", who="tester") as opened:
         opened.register("days", wi.calibrate(wi.Epsilon("1.2"), wi.families.SwapOfTwo()))
         yield opened
+
+
+@pytest.fixture
+def running():
+    with ExitStack() as stack:
+        yield stack
 
 
 def enumerated(releases: list[tuple[range | list, int]]) -> float:
@@ -123,6 +141,30 @@ def test_joint_levels_do_not_add_with_others(ledger):
     ledger.register("people", wi.calibrate(wi.Epsilon(1)))
     with refused("dataset", kind=BudgetRefused):
         JointBudget(ledger, "people", MODEL).debit(FIRST, "a")
+
+
+@pytest.mark.parametrize("kind", ["file", "server"])
+def test_a_debit_reads_one_earlier_debit_in_its_own_transaction(
+    tmp_path, monkeypatch, kind, running
+):
+    """However long the history is, and without a second connection, which on a server may be the
+    last one that others hold while they wait for this dataset."""
+    url, reads = tmp_path / "ledger.db", []
+    if kind == "server":
+        postgres.require()
+        url = running.enter_context(postgres.server()).url
+    monkeypatch.setattr(store, "MAX_SERVER_CONNECTIONS", 1)
+    with wi.Ledger(url, who="tester", wait=2) as ledger:
+        ledger.register("days", wi.calibrate(wi.Epsilon("1.2"), wi.families.SwapOfTwo()))
+        spend = Spend({}, {"replace": Cost.pure("0.001")})
+        ledger.debits("days", {f"{number}": spend for number in range(100)})
+        read = entries.read_entry
+        for module in (entries, transaction):
+            monkeypatch.setattr(module, "read_entry", lambda row: reads.append(row) or read(row))
+        ledger.debit("days", "one more", spend)
+        assert len(reads) <= 3  # the last two, and one debit
+        with pytest.raises(BudgetRefused, match="do not add with other answers"):
+            ledger.debit("days", "joint", replace(spend, after=101))
 
 
 def test_gaussian_releases_share_a_budget(ledger):

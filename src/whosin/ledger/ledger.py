@@ -36,6 +36,7 @@ from whosin.ledger.encoding import read_name
 from whosin.ledger.entries import Debit, Entry
 from whosin.ledger.registration import Registration
 from whosin.ledger.registry import Registry, suspend_dataset
+from whosin.ledger.transaction import Transaction
 from whosin.ledger.verification import survey_ledger
 
 MAX_UNSTORED_SECONDS = 1.0
@@ -123,7 +124,7 @@ class Ledger(Registry):
                 paid_from = states.pay_debits(
                     budget_state, list(new.values()), turn.levels, self.who, turn.time
                 )
-                self._check_joint(budget_state, list(new.values()))
+                _check_joint(turn, budget_state, list(new.values()))
                 made, kept = list[Entry](), list[str | None]()
                 levels = dict[str, PartLevel]()
                 for (key, spend), (accounts, level, quota) in zip(
@@ -153,25 +154,6 @@ class Ledger(Registry):
             Debit(row.name, key, key in new, turn.answers.get(key), turn.debits[key].body)
             for key in asked
         ]
-
-    def _check_joint(self, budget_state: BudgetState, spends: Sequence[Spend]) -> None:
-        """Levels that were measured jointly do not add with others: all debits or none are joint.
-        Joint ones are made of datasets without a table, and where levels do not follow from ε."""
-        if not budget_state.debits or budget_state.registered is not None:
-            return
-        family = budget_state.plan.family.name
-        if budget_state.budget.relation != "replace" and family not in JOINT_FAMILIES:
-            return
-        joint = {spend.after is not None for spend in spends}
-        joint |= {
-            "after" in entry.body
-            for entry in self.history(budget_state.dataset)
-            if entry.kind == "debit"
-        }
-        if len(joint) > 1:
-            message = "releases that are measured jointly do not add with other answers"
-            hint = "register a dataset of its own for either"
-            raise BudgetRefused(message, field="dataset", value=budget_state.dataset, hint=hint)
 
     def store(self, debit: Debit, answer: object) -> Any:
         """Store the answer of a debit and return what may be shown; as `store_answers`."""
@@ -478,6 +460,21 @@ class Ledger(Registry):
         """The number and head of the last entry that was noted beside the file, if any was."""
         heads = self._store.heads
         return None if heads is None else heads.read().get(read_name(dataset, "dataset"))
+
+
+def _check_joint(turn: Transaction, budget_state: BudgetState, spends: Sequence[Spend]) -> None:
+    """Levels that were measured jointly do not add with others: all debits or none are joint.
+    Joint ones are made of datasets without a table, and where levels do not follow from ε."""
+    if not budget_state.debits or budget_state.registered is not None:
+        return
+    family = budget_state.plan.family.name
+    if budget_state.budget.relation != "replace" and family not in JOINT_FAMILIES:
+        return
+    joint = {"after" in turn.first_debit().body, *(spend.after is not None for spend in spends)}
+    if len(joint) > 1:
+        message = "releases that are measured jointly do not add with other answers"
+        hint = "register a dataset of its own for either"
+        raise BudgetRefused(message, field="dataset", value=budget_state.dataset, hint=hint)
 
 
 MAX_QUOTAS = 100

@@ -496,6 +496,9 @@ _STATEMENTS = {
     "last": select_sql(
         ENTRIES_TABLE, f"dataset = :dataset AND number >= {_LAST_TWO} ORDER BY number DESC"
     ),
+    "first debit": select_sql(
+        ENTRIES_TABLE, "dataset = :dataset AND kind = 'debit' ORDER BY number LIMIT 1"
+    ),
     "debits": select_sql(ENTRIES_TABLE, f"{_NAMED_REQUESTS} AND kind = 'debit'"),
     "answers": select_sql(ANSWERS_TABLE, _NAMED_REQUESTS, ("request", "answer")),
     # A server set to answer before its disk does is told not to, for this transaction.
@@ -621,6 +624,11 @@ class Transaction:
             statements.append((self._text("change dataset"), {**changed, "dataset": row.name}))
         self._run([*statements, ("COMMIT", {})])
         self.after, self.settles = row, settle or self.settles
+
+    def first_debit(self) -> Entry:
+        """The oldest debit of a dataset that has some."""
+        ((row,),) = self._run([(self._text("first debit"), {"dataset": self.row.name})])
+        return _read_row(row)
 
     def end(self) -> None:
         """Let go of the dataset, where nothing had to be written."""
