@@ -324,6 +324,36 @@ def test_a_server_that_is_not_ready_says_so(state):
     assert store.describe_failure(error) == "the server is starting or stopping"
 
 
+def test_a_server_without_a_free_connection_is_waited_for(url, admin, as_role):
+    """Where a team asks all at once, whoever comes later waits, and for no longer than was said."""
+    as_role("analysts").dispose()
+    admin("ALTER ROLE analysts CONNECTION LIMIT 1")
+    there = url.replace(f"whosin:{postgres.PASSWORD}", "analysts:few-rights")
+    with psycopg.connect(there) as taken:
+        threading.Timer(1, taken.close).start()
+        with wi.Ledger(there, wait=20) as ledger:
+            assert ledger.datasets() == []
+    with psycopg.connect(there), pytest.raises(StoreFailed) as caught:
+        wi.Ledger(there, wait=0.3)
+    assert "used: the server has no connection left;" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "sorry, too many clients already",
+        'too many connections for role "ann"',
+        "remaining connection slots are reserved for non-replication superuser connections",
+        "remaining connection slots are reserved for roles with the SUPERUSER attribute",
+    ],
+)
+def test_every_word_for_no_connection_left_is_known(words):
+    error = psycopg.OperationalError(
+        f'connection failed: connection to "x" failed: FATAL:  {words}'
+    )
+    assert store.describe_failure(error) == "the server has no connection left"
+
+
 def test_a_dataset_locked_by_someone(url, admin):
     with wi.Ledger(url, wait=0.3) as ledger:
         ledger.register("d", PLAN)

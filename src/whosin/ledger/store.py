@@ -127,8 +127,16 @@ def connect_server(options: Mapping[str, Any], wait: float) -> Any:
         "keepalives_count": 6,
         "tcp_user_timeout": math.ceil(wait * 1000),
     }
-    # Transactions are begun by hand, each with its isolation level.
-    connection = psycopg.connect(**{**patience, **options}, autocommit=True)
+    end = time.monotonic() + wait
+    while True:
+        try:  # transactions are begun by hand, each with its isolation level
+            connection = psycopg.connect(**{**patience, **options}, autocommit=True)
+            break
+        except psycopg.OperationalError as error:
+            full = find_connection_reason(str(error).lower()) == FULL_REASON
+            if not full or time.monotonic() > end:
+                raise
+            time.sleep(random.uniform(0.05, 0.2))
     try:
         connection.execute(f"SET lock_timeout TO {math.ceil(wait * 1000)}")
     except BaseException:
@@ -159,6 +167,7 @@ SQLITE_REASONS = {
 }
 """Messages by the name of SQLite's error, or the longest beginning of it."""
 
+FULL_REASON = "the server has no connection left"
 POSTGRES_REASONS = {
     "08": "the connection was lost",
     "23": "its tables contradict each other; see `whosin ledger verify`",
@@ -169,7 +178,7 @@ POSTGRES_REASONS = {
     "42501": "permission denied",
     "42P01": "its tables are not those of a ledger",
     "53100": "the server's disk is full",
-    "53300": "the server has no connection left",
+    "53300": FULL_REASON,
     "55P03": "it is locked by another session",
     "42": "its tables or functions are not those of a ledger",
     "WH": "its rules refuse this entry; see `whosin ledger verify`",
@@ -179,6 +188,9 @@ POSTGRES_REASONS = {
 """Messages by SQLSTATE, or the beginning of one; see the PostgreSQL manual, appendix A."""
 
 CONNECTION_REASONS = {
+    "too many clients": FULL_REASON,
+    "too many connections": FULL_REASON,
+    "connection slots are reserved": FULL_REASON,
     "password authentication failed": "the server refused the user or password",
     "no password supplied": "the server wants a password",
     "does not exist": "the server has no such database or user",
