@@ -555,6 +555,7 @@ def test_what_costs_nothing_is_paid_after_the_last_period(ledger, clock):
     pay(ledger, "first", "1/24")
     clock("2028-01-05")
     pay(ledger, "step", 0)
+    assert "running totals that were paid for go on" in schedule_lines(ledger.budget_state("d"))[0]
     with pytest.raises(BudgetRefused, match="ended with 2027-12-31"):
         pay(ledger, "new", "1/1000")
     assert verify(ledger, "d").debits == 2

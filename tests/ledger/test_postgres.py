@@ -348,9 +348,7 @@ def test_a_server_without_a_free_connection_is_waited_for(url, admin, as_role):
     ],
 )
 def test_every_word_for_no_connection_left_is_known(words):
-    error = psycopg.OperationalError(
-        f'connection failed: connection to "x" failed: FATAL:  {words}'
-    )
+    error = psycopg.OperationalError(f"connection to server failed: FATAL:  {words}")
     assert store.describe_failure(error) == "the server has no connection left"
 
 

@@ -61,7 +61,8 @@ def schedule_lines(budget_state: BudgetState) -> list[str]:
         f"{name}: ε = {format_epsilon(view.spendable)}"
         for name, (_, _, view) in zip(names, periods, strict=True)
     ]
-    left = f"Left {'; '.join(spans)}." if spans else "It has ended: nothing more can be asked."
+    ended = "It has ended: nothing new is answered; running totals that were paid for go on."
+    left = f"Left {'; '.join(spans)}." if spans else ended
     return [
         f"Schedule: {named}; what a period leaves {rest}. {left}",
         "Whoever is in several periods is protected by the total: the sum over all periods is the "
