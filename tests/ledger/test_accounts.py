@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import tracemalloc
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -278,6 +279,42 @@ def test_a_million_parts_cost_what_is_paid(ledger, tmp_path):
     assert "USING INDEX" in str(plan)
     ledger.debit("d", "second", ask("p7", "1/2"))
     assert ledger.budget_state("d").epsilon <= 0.500001
+
+
+def test_a_long_history_is_verified_in_little_memory(ledger):
+    """Its entries pass one by one; parts are what is kept."""
+    ledger.register("d", PLANS["add-remove"], TABLE)
+    parts = [f"p{number}" for number in range(50)]
+    for batch in range(3):
+        spends = {f"{batch}/{number}": ask(parts[number % 50], "0.0001") for number in range(1000)}
+        debits = ledger.debits("d", spends)
+        ledger.store_answers([(debit, {"value": 1}) for debit in debits[::2]])
+    tracemalloc.start()
+    try:
+        found = verify(ledger, "d")
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert (found.entries, found.debits, len(found.unanswered)) == (4501, 3000, 1500)
+    assert peak < 2 << 20  # a kilobyte an entry would be more than twice that
+
+
+def test_a_debit_of_a_part_disturbs_no_verification(ledger, tmp_path, monkeypatch):
+    """The parts are looked at in the view that the entries are."""
+    ledger.register("d", PLANS["add-remove"], TABLE)
+    ledger.debit("d", "north", ask("north", "1/4"))
+    find = wi.Ledger._find
+
+    def pay_meanwhile(*given):
+        row = find(*given)  # from here on the view stands
+        monkeypatch.setattr(wi.Ledger, "_find", find)
+        with wi.Ledger(tmp_path / "ledger.db", who="bob") as bob:
+            bob.debit("d", "meanwhile", ask("north", "1/4"))
+        return row
+
+    monkeypatch.setattr(wi.Ledger, "_find", pay_meanwhile)
+    assert verify(ledger, "d").debits == 1
+    assert verify(ledger, "d").debits == 2
 
 
 # Periods

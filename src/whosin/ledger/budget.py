@@ -114,7 +114,7 @@ class Spend:
     def cost(self, relation: str) -> Cost:
         """The cost between neighbours of this relation."""
         check_kind(relation, str, "relation", f"one of {', '.join(NEIGHBOUR_RELATIONS)}")
-        return self.costs.get(relation, Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS))
+        return self.costs.get(relation, encoding.INFINITE_COST)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as a debit's entry holds it beside its registration."""
@@ -408,15 +408,24 @@ class Accounts:
             level: that of its part before it, in whatever epoch.
             quota: whose share it is paid from.
         """
-        cost, result = spend.cost(relation), self
+        mine = None if spend.part is None else level
+        costs = spend.cost(relation), spend.cost("add-remove")
+        after, mine = self.pay_costs(*costs, relation, mine, quota)
+        return after, level if mine is None else mine
+
+    def pay_costs(
+        self, cost: Cost, entry: Cost, relation: str, level: PartLevel | None, quota: str | None
+    ) -> tuple[Accounts, PartLevel | None]:
+        """As `pay`, by the costs between neighbours and of entering; no level for everyone."""
+        result = self
         if quota is not None:
             kept = self.quotas[quota]
             paid = {quota: replace(kept, spent=kept.spent + cost)}
             result = replace(result, quotas={**self.quotas, **paid})
-        if spend.part is None:
-            return replace(result, everyone=self.everyone + cost), level
+        if level is None:
+            return replace(result, everyone=self.everyone + cost), None
         before = level if level.epoch == self.epoch else PartLevel(epoch=self.epoch)
-        entering = before.entering + spend.cost("add-remove")
+        entering = before.entering + entry
         after = PartLevel(before.own + cost, entering, self.epoch)
         result = replace(result, largest=self.largest.larger(after.own))
         if relation == "replace":
@@ -457,12 +466,12 @@ class Accounts:
 
     def kept(self, day: str) -> Cost:
         """What quotas keep for their members, unspent."""
-        open_ = [each for each in self.quotas.values() if each.is_open(day)]
+        open_ = (each for each in self.quotas.values() if each.is_open(day))
         return sum((each.limit.less(each.spent) for each in open_), ZERO_COST)
 
     def text(self) -> str | None:
         """What a ledger keeps of it; None where the total says it all."""
-        if replace(self, everyone=ZERO_COST) == Accounts():
+        if self == Accounts(everyone=self.everyone):
             return None
         sums = {key: [*vars(getattr(self, key)).values()] for key in _SUM_KEYS}
         quotas = {name: each.to_dict() for name, each in self.quotas.items()}

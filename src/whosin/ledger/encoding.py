@@ -117,6 +117,8 @@ class Cost:
     def __add__(self, other: Cost) -> Cost:
         if not isinstance(other, Cost):
             raise invalid_value("cost", "a Cost", repr(other))
+        if not (other.epsilon or other.rho or other.delta):
+            return self
         return Cost(
             min(self.epsilon + other.epsilon, INFINITE_UNITS),
             min(self.rho + other.rho, INFINITE_UNITS),
@@ -125,6 +127,8 @@ class Cost:
 
     def larger(self, other: Cost) -> Cost:
         """The larger of two costs, currency by currency."""
+        if self.epsilon >= other.epsilon and self.rho >= other.rho and self.delta >= other.delta:
+            return self
         return Cost(*map(max, vars(self).values(), vars(other).values()))
 
     def less(self, other: Cost) -> Cost:
@@ -139,6 +143,8 @@ class Cost:
 
 
 ZERO_COST = Cost(0, 0)
+INFINITE_COST = Cost(INFINITE_UNITS, INFINITE_UNITS)
+"""Where there is no finite one."""
 
 
 FIRST_HEAD = "0" * 64
@@ -173,6 +179,18 @@ def digest_text(text: str) -> str:
 def link_digest(previous: str, entry: Mapping[str, Any]) -> str:
     """The digest of an entry that follows another."""
     return digest_text(f"{previous}\n{canonical_json(entry)}")
+
+
+def link_text(previous: str, entry: Any) -> str:
+    """The same of an entry as its row, whose body is in the one spelling already."""
+    request = "null" if entry.request is None else _quote_text(entry.request)
+    return digest_text(
+        f'{previous}\n{{"body":{entry.body},"dataset":{_quote_text(entry.dataset)},'
+        f'"kind":{_quote_text(entry.kind)},"number":{entry.number},"request":{request}}}'
+    )
+
+
+_quote_text = json.encoder.encode_basestring_ascii
 
 
 MAX_DATASET_NAME_LENGTH = 200

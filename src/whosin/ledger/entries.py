@@ -19,7 +19,8 @@ import re
 import sqlite3
 import sys
 from collections import namedtuple
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Any
@@ -285,12 +286,17 @@ def read_budget_state(row: Any, suspensions: int = 0) -> BudgetState:
 
 def read_entry(row: Any) -> Entry:
     """An entry, by its row."""
+    return Entry(row.dataset, row.number, row.kind, row.request, read_entry_body(row), row.head)
+
+
+def read_entry_body(row: Any) -> dict[str, Any]:
+    """What an entry says, by its row."""
     try:
-        body = json.loads(row.body)
+        body: dict[str, Any] = json.loads(row.body)
         types = (type(row.number), type(row.kind), type(row.head), type(row.request or ""))
         sound = isinstance(body, dict) and types == (int, str, str, str)
         if sound and encoding.canonical_json(body) == row.body:
-            return Entry(row.dataset, row.number, row.kind, row.request, body, row.head)
+            return body
     except (WhosinError, ValueError, TypeError, RecursionError):
         pass
     raise BrokenHistory(str(row.dataset), f"entry {row.number} was changed")
@@ -306,6 +312,50 @@ def read_history(connection: Any, dataset: str) -> list[Entry]:
     query = select_sql(ENTRIES_TABLE, "dataset = :dataset ORDER BY number")
     found = execute_sql(connection, query, dataset=dataset)
     return [read_entry(EntryRow._make(row)) for row in found]
+
+
+_MAX_ROWS_AT_ONCE = 2_000
+
+
+def stream_history(connection: Any, dataset: str) -> Generator[tuple[Any, object]]:
+    """The rows of all entries of a dataset, oldest first and some at a time, each with the stored
+    answer where it is the entry of one."""
+    listed = ", ".join(f"e.{name}" for name in TABLE_COLUMNS[ENTRIES_TABLE])
+    query = (
+        f"SELECT {listed}, a.answer FROM {ENTRIES_TABLE} e LEFT JOIN {ANSWERS_TABLE} a "
+        "ON e.kind = 'answer' AND a.dataset = e.dataset AND a.request = e.request "
+        "WHERE e.dataset = :dataset ORDER BY e.number"
+    )
+    if isinstance(connection, sqlite3.Connection):
+        found = connection.execute(query, {"dataset": dataset})
+    else:
+        found = connection.cursor("history")
+        found.itersize = _MAX_ROWS_AT_ONCE
+        found.execute(server_text(query), {"dataset": dataset})
+    with closing(found):
+        for *entry, answer in found:
+            yield EntryRow._make(entry), answer
+
+
+def answer_without(connection: Any, dataset: str, kind: str) -> str | None:
+    """A request with a stored answer and no entry of this kind; None where each has one."""
+    query = (
+        f"SELECT a.request FROM {ANSWERS_TABLE} a WHERE a.dataset = :dataset AND NOT EXISTS "
+        f"(SELECT 1 FROM {ENTRIES_TABLE} e WHERE e.dataset = a.dataset AND e.request = a.request "
+        "AND e.kind = :kind) LIMIT 1"
+    )
+    row = execute_sql(connection, query, dataset=dataset, kind=kind).fetchone()
+    return None if row is None else str(row[0])
+
+
+def unanswered_requests(connection: Any, dataset: str) -> list[str]:
+    """The requests that were paid for and have no stored answer, oldest first."""
+    query = (
+        f"SELECT e.request FROM {ENTRIES_TABLE} e WHERE e.dataset = :dataset AND e.kind = 'debit' "
+        f"AND NOT EXISTS (SELECT 1 FROM {ANSWERS_TABLE} a WHERE a.dataset = e.dataset "
+        "AND a.request = e.request) ORDER BY e.number"
+    )
+    return [str(request) for (request,) in execute_sql(connection, query, dataset=dataset)]
 
 
 def find_debit(connection: Any, dataset: str, request: str) -> Entry | None:
@@ -352,6 +402,12 @@ def part_levels(connection: Any, dataset: str, most: int = -1) -> dict[str, Part
     limit = "" if most < 0 else f" LIMIT {most}"
     query = select_sql(PARTS_TABLE, f"dataset = :dataset {first}{limit}", PART_COLUMNS)
     return dict(map(read_level, execute_sql(connection, query, dataset=dataset).fetchall()))
+
+
+def read_levels(connection: Any, dataset: str) -> Iterator[tuple[str, PartLevel]]:
+    """Each part with what it has come to, in no order."""
+    query = select_sql(PARTS_TABLE, "dataset = :dataset", PART_COLUMNS)
+    return map(read_level, execute_sql(connection, query, dataset=dataset))
 
 
 def part_level(connection: Any, dataset: str, part: str | None) -> PartLevel:

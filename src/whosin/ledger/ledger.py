@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 import unicodedata
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -328,6 +328,15 @@ class Ledger(Registry):
             row = self._find(connection, dataset)
             history = ledger_entries.read_history(connection, row.name)
             return row, history, ledger_entries.stored_answers(connection, row.name)
+
+    @contextmanager
+    def replaying(self, dataset: str) -> Iterator[tuple[Any, Iterator[tuple[Any, object]], Any]]:
+        """The row of a dataset, the rows of its entries one by one, and the connection, in one
+        view."""
+        with self._store.reading() as connection:
+            row = self._find(connection, dataset)
+            with closing(ledger_entries.stream_history(connection, row.name)) as entries:
+                yield row, entries, connection
 
     def part_levels(
         self, dataset: str, parts: Iterable[str] | None = None, *, most: int = -1

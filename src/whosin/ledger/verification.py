@@ -9,11 +9,11 @@ gone are each a `BrokenHistory`.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from whosin.errors import BrokenHistory, InvalidInput, invalid_value
+from whosin.errors import BrokenHistory, invalid_value
 from whosin.ledger import budget_state as states
 from whosin.ledger import encoding, transaction
 from whosin.ledger import entries as ledger_entries
@@ -23,11 +23,15 @@ from whosin.ledger.budget import (
     Cost,
     PartLevel,
     Quota,
-    Spend,
     describe_promise,
 )
-from whosin.ledger.budget_state import BudgetState
-from whosin.ledger.entries import ANSWERS_TABLE, ENTRIES_TABLE, PARTS_TABLE, TABLE_COLUMNS, Entry
+from whosin.ledger.entries import (
+    ANSWERS_TABLE,
+    ENTRIES_TABLE,
+    PARTS_TABLE,
+    TABLE_COLUMNS,
+    EntryRow,
+)
 from whosin.ledger.ledger_file import Heads
 from whosin.ledger.registry import Registry
 
@@ -137,7 +141,8 @@ class HistoryCheck:
 
 
 def verify(ledger: Ledger, dataset: str, head: str | None = None) -> HistoryCheck:
-    """Recompute everything about a dataset.
+    """Recompute everything about a dataset, entry by entry: in memory is one at a time, beside what
+    parts have come to.
 
     Args:
         head: a digest printed on an earlier report; the history must run through it.
@@ -149,236 +154,255 @@ def verify(ledger: Ledger, dataset: str, head: str | None = None) -> HistoryChec
         raise invalid_value("ledger", "a Ledger, opened with wi.Ledger(…)", repr(ledger))
     ledger.survey()
     noted = ledger.noted(dataset)
-    row, entries, answers = ledger.evidence(dataset)
-    if head is not None:
-        sought = str(head).strip().lower()
-        if len(sought) < 8 or any(letter not in "0123456789abcdef" for letter in sought):
-            raise invalid_value(
-                "head", "a digest as a report prints it, of 8 characters or more", head
-            )
-        if not any(entry.head.startswith(sought) for entry in entries):
-            raise BrokenHistory(dataset, f"it does not run through {sought[:16]}…")
-    unanswered = check_whole(row, entries, answers, ledger.part_levels(dataset))
-    ledger_entries.check_row(row, entries[:-3:-1])
-    if noted is not None and (noted[0] > len(entries) or entries[noted[0] - 1].head != noted[1]):
+    sought = None if head is None else str(head).strip().lower()
+    if sought is not None and (len(sought) < 8 or any(each not in _HEX_DIGITS for each in sought)):
+        raise invalid_value("head", "a digest as a report prints it, of 8 characters or more", head)
+    with ledger.replaying(dataset) as (row, entries, connection):
+        replay = _Replay(row, sought, noted)
+        try:
+            for entry in entries:
+                replay.take(*entry)
+        except (KeyError, TypeError, AttributeError, ValueError):
+            words = "an entry is not one that a ledger makes"
+            raise BrokenHistory(replay.name, words) from None
+        replay.finish(ledger_entries.read_levels(connection, row.name))
+        _check_answers(connection, row.name)
+        unanswered = ledger_entries.unanswered_requests(connection, row.name)
+    if sought is not None and not replay.found:
+        raise BrokenHistory(dataset, f"it does not run through {sought[:16]}…")
+    if noted is not None and not replay.kept_noted:
         words = f"entry {noted[0]} is not the one that was noted beside the file"
         raise BrokenHistory(dataset, f"{words}: entries were lost, or an older copy was put back")
-    return HistoryCheck(dataset, len(entries), row.debits, unanswered, row.head, noted is not None)
+    return HistoryCheck(
+        dataset, row.entries, row.debits, tuple(unanswered), row.head, noted is not None
+    )
 
 
-def check_whole(
-    row: Any,
-    entries: Sequence[Entry],
-    answers: Mapping[str, str],
-    parts: Mapping[str, PartLevel],
-) -> tuple[str, ...]:
-    """See that a dataset's row, entries and answers fit; returns the requests without an answer."""
-    budget_state = ledger_entries.read_budget_state(row)
-    debits = [entry for entry in entries if entry.kind == "debit"]
-    try:
-        _check_chain(budget_state, entries)
-        _check_sums(budget_state, entries, debits)
-        _check_running(budget_state, entries, parts)
-        answered = _check_answers(budget_state.dataset, entries, debits, answers)
-    except (KeyError, TypeError, AttributeError, InvalidInput):
-        raise BrokenHistory(
-            budget_state.dataset, "an entry is not one that a ledger makes"
-        ) from None
-    return tuple(str(entry.request) for entry in debits if entry.request not in answered)
+_HEX_DIGITS = "0123456789abcdef"
+_FIRST_LEVEL = PartLevel()
 
 
-def _check_chain(budget_state: BudgetState, entries: Sequence[Entry]) -> None:
-    previous, last = encoding.FIRST_HEAD, ""
-    for expected, entry in enumerate(entries, 1):
-        if entry.number != expected:
-            raise BrokenHistory(budget_state.dataset, f"entry {expected} is missing")
-        previous = encoding.link_digest(previous, entry.linked())
-        if previous != entry.head:
-            raise BrokenHistory(budget_state.dataset, f"entry {entry.number} was changed")
-        last = entry.body["when"]
-    if (len(entries), previous, last) != (
-        budget_state.entries,
-        budget_state.head,
-        budget_state.last,
-    ):
-        raise BrokenHistory(budget_state.dataset, "its end does not fit the dataset's head")
+class _Replay:
+    """What the entries of a history, taken one after another, add up to.
 
+    Args:
+        row: the dataset's, as it must come out.
+        sought: how a head begins that the history must run through.
+        noted: the number and head of an entry that it must run through.
+    """
 
-def _check_sums(
-    budget_state: BudgetState, entries: Sequence[Entry], debits: Sequence[Entry]
-) -> None:
-    name = budget_state.dataset
-    if not entries or entries[0].kind != "registered":
-        raise BrokenHistory(name, "it does not begin with a registration")
-    if any(entry.kind not in ENTRY_KINDS for entry in entries[1:]):
-        raise BrokenHistory(name, "it has an entry that no ledger makes")
-    if entries[0].body["budget"] != vars(budget_state.budget):
-        raise BrokenHistory(name, "the budget is not the registered one")
-    if encoding.canonical_json(budget_state.plan.to_dict()) != encoding.canonical_json(
-        entries[0].body["plan"]
-    ):
-        raise BrokenHistory(name, "the plan is not the registered one")
-    if not budget_state.budget.proved(budget_state.plan):
-        raise BrokenHistory(name, "the budget is not that of the plan")
-    _check_table(budget_state, entries, debits)
-    if len(debits) != budget_state.debits:
-        raise BrokenHistory(name, "the debits do not add up to what the dataset says was spent")
-    alone = any(e.body["alone"] or budget_state.budget.alone for e in debits)
-    if alone and len(debits) > 1:
-        raise BrokenHistory(name, "a release of its own is not the only one")
-    closings = [entry.number for entry in entries if entry.kind == "closed"]
-    closed = bool(closings)
-    if closed and (len(closings) > 1 or any(e.number > closings[0] for e in debits)):
-        raise BrokenHistory(name, "something was debited or closed after it was closed")
-    state = "closed" if closed else "complete" if alone else "open"
-    if budget_state.state != state:
-        raise BrokenHistory(name, f"it says {budget_state.state}, and its entries say {state}")
-    if budget_state.suspended != _check_suspensions(name, entries):
-        raise BrokenHistory(name, "whether it is suspended is not what its entries say")
+    def __init__(self, row: Any, sought: str | None, noted: tuple[int, str] | None) -> None:
+        self.row, self.name = row, str(row.name)
+        self.state = ledger_entries.read_budget_state(row)
+        self.found = self.kept_noted = False
+        self._sought, self._noted = sought, noted
+        self._promise = encoding.plain_copy(describe_promise(self.state.plan), "plan")
+        self._last: list[EntryRow] = []
+        self._number, self._head, self._when = 0, encoding.FIRST_HEAD, ""
+        self._accounts, self._total, self._limit = Accounts(), ZERO_COST, ZERO_COST
+        self._levels: dict[str, PartLevel] = {}
+        self._debits, self._alone, self._stands = 0, False, "open"
+        self._sums: dict[str, object] = {}
+        self._terms: object = None
+        self._table: dict[str, Any] | None = None
 
+    def take(self, entry: Any, answer: object) -> None:
+        """Take the next entry.
 
-def _debit_cost(debit: Entry, relation: str) -> Cost:
-    cost = debit.body["costs"].get(relation)
-    return Cost(**cost) if cost else Cost(encoding.INFINITE_UNITS, encoding.INFINITE_UNITS)
+        Args:
+            answer: the stored one, where it is the entry of an answer.
+        """
+        body = self._link(entry)
+        self._check_order(entry, body)
+        before = self._accounts
+        match entry.kind:
+            case "debit":
+                self._pay(body)
+            case "answer":
+                _check_answer(self.name, entry, body, answer)
+            case "registered":
+                self._begin(body)
+            case "amended":
+                self._bind(entry, body)
+                self._accounts = before.begin_parts()
+            case "quota":
+                self._change_quotas(body)
+            case kind:
+                self._stands = _STATE_AFTER[kind](self._stands)
+        if entry.kind != "answer" or not self._sums:
+            text = self._accounts.text()
+            self._sums = {**vars(self._total), "debits": self._debits, "state": self._stands}
+            self._sums["accounts"] = None if text is None else encoding.digest_text(text)
+        if body.get("sums") != self._sums:
+            message = f"the sums of entry {entry.number} are not those up to it"
+            raise BrokenHistory(self.name, message)
+        terms = body.get("terms")
+        if self._terms is not None and entry.kind != "amended" and terms != self._terms:
+            message = f"entry {entry.number} changes the budget, plan or table"
+            raise BrokenHistory(self.name, message)
+        self._terms = terms
 
+    def _link(self, entry: Any) -> dict[str, Any]:
+        """The body of an entry that continues the chain."""
+        self._number += 1
+        if entry.number != self._number:
+            raise BrokenHistory(self.name, f"entry {self._number} is missing")
+        body = ledger_entries.read_entry_body(entry)
+        self._head = encoding.link_text(self._head, entry)
+        if self._head != entry.head:
+            raise BrokenHistory(self.name, f"entry {entry.number} was changed")
+        self.found |= self._sought is not None and entry.head.startswith(self._sought)
+        self.kept_noted |= self._noted == (entry.number, entry.head)
+        self._last = [entry, *self._last[:1]]
+        return body
 
-def _check_suspensions(name: str, entries: Sequence[Entry]) -> bool:
-    """Whether a history ends in a suspension; while one lasts nothing is debited or answered."""
-    suspended, last = False, ""
-    for entry in entries:
-        if suspended and entry.kind in ("debit", "answer"):
+    def _check_order(self, entry: Any, body: dict[str, Any]) -> None:
+        """What may follow what, and when."""
+        name, kind, moment = self.name, entry.kind, body["when"]
+        if self._number == 1 and kind != "registered":
+            raise BrokenHistory(name, "it does not begin with a registration")
+        if self._number > 1 and kind not in ENTRY_KINDS:
+            raise BrokenHistory(name, "it has an entry that no ledger makes")
+        suspended = ledger_entries.is_suspended(self._stands)
+        if suspended and kind in ("debit", "answer"):
             raise BrokenHistory(name, f"entry {entry.number} was made while it was suspended")
-        goes_back = states.is_behind(entry.body["when"], last)
-        last = entry.body["when"]
-        if entry.kind == "resumed" and not (suspended or goes_back):
+        dated = self.state.schedule is not None or bool(self._accounts.quotas)
+        if states.is_behind(moment, self._when):
+            if kind == "resumed":
+                suspended = True
+                self._accounts = self._accounts.leave_period() if dated else self._accounts
+            elif dated:
+                before = f"entry {entry.number} is dated before entry {entry.number - 1}"
+                raise BrokenHistory(name, before)
+        if kind == "resumed" and not suspended:
             raise BrokenHistory(name, f"entry {entry.number} resumes what was not suspended")
-        if entry.kind in ("suspended", "resumed"):
-            suspended = entry.kind == "suspended"
-    return suspended
+        if kind in ("debit", "closed") and self._stands.endswith("closed"):
+            raise BrokenHistory(name, "something was debited or closed after it was closed")
+        self._when = moment
+
+    def _begin(self, body: dict[str, Any]) -> None:
+        """The registration: the budget is that of the plan, and both are the dataset's."""
+        budget, plan = self.state.budget, self.state.plan
+        if body["budget"] != vars(budget):
+            raise BrokenHistory(self.name, "the budget is not the registered one")
+        if encoding.canonical_json(plan.to_dict()) != encoding.canonical_json(body["plan"]):
+            raise BrokenHistory(self.name, "the plan is not the registered one")
+        if not budget.proved(plan):
+            raise BrokenHistory(self.name, "the budget is not that of the plan")
+        self._limit = budget.limit
+        self._table = body.get("registration")
+
+    def _bind(self, entry: Any, body: dict[str, Any]) -> None:
+        """An amendment, which protects the same people."""
+        before, self._table = self._table, body.get("registration")
+        if before is not None and (
+            self._table is None or self._table["privacy_unit"] != before["privacy_unit"]
+        ):
+            message = f"entry {entry.number} changes whom the budget protects"
+            raise BrokenHistory(self.name, message)
+
+    def _pay(self, body: dict[str, Any]) -> None:
+        """A debit, which was within the total, its period and its quota."""
+        state, day, costs = self.state, body["when"][:10], body["costs"]
+        relation = state.budget.relation
+        self._debits += 1
+        if self._table is not None:
+            asked = body.get("registration")
+            if asked is None or asked["privacy_unit"] != self._table["privacy_unit"]:
+                raise BrokenHistory(
+                    self.name, f"entry {self._number} is about another privacy unit"
+                )
+        if body.get("promise", self._promise) != self._promise:
+            message = "a release of its own does not promise what its plan does"
+            raise BrokenHistory(self.name, message)
+        if body["alone"] or state.budget.alone:
+            self._alone, self._stands = True, "complete"
+        if self._alone and self._debits > 1:
+            raise BrokenHistory(self.name, "a release of its own is not the only one")
+        cost, part, quota = _read_cost(costs, relation), body.get("part"), body.get("quota")
+        before = self._accounts.enter_period(state.schedule, day)
+        if part is None:
+            after, _ = before.pay_costs(cost, cost, relation, None, quota)
+        else:
+            entering, level = _read_cost(costs, "add-remove"), self._levels.get(part, _FIRST_LEVEL)
+            after, paid = before.pay_costs(cost, entering, relation, level, quota)
+            self._levels[part] = paid or level
+        self._accounts, total = after, after.total
+        free, self._total = cost == ZERO_COST and total == self._total, total
+        if not body["alone"] or relation in costs:
+            self._check_limits(before, day, quota, free=free)
+
+    def _check_limits(self, before: Accounts, day: str, quota: str | None, *, free: bool) -> None:
+        """A debit was within every limit.
+
+        Args:
+            before: the accounts before it, in its period.
+            free: whether it cost nothing, as steps of a stream do: no period bounds these.
+        """
+        after, schedule, number = self._accounts, self.state.schedule, self._number
+        if not (self._total + after.kept(day)).within(self._limit):
+            raise BrokenHistory(self.name, "more was spent than the budget")
+        if schedule is not None and not free:
+            period = schedule.find_period(day)
+            if period is None or not self._total.within(schedule.ceiling(before, day)):
+                raise BrokenHistory(self.name, f"entry {number} spends more than its period allows")
+        if quota is not None:
+            mine = after.quotas[quota]
+            if not mine.spent.within(mine.limit) or not mine.is_open(day):
+                raise BrokenHistory(self.name, f"entry {number} spends more than its quota")
+
+    def _change_quotas(self, body: dict[str, Any]) -> None:
+        """Quotas changed, and what was spent of them stayed as it was."""
+        known = self._accounts.quotas
+        changed = {each: Quota.read(data) for each, data in body["quotas"].items()}
+        for each, quota in changed.items():
+            if quota.spent != known.get(each, Quota(ZERO_COST)).spent:
+                message = f"entry {self._number} changes what was spent of a quota"
+                raise BrokenHistory(self.name, message)
+        self._accounts = replace(self._accounts, quotas={**known, **changed})
+        kept = self._accounts.kept(body["when"][:10])
+        if not (self._total + kept).within(self._limit):
+            raise BrokenHistory(self.name, "quotas keep more than the budget has")
+
+    def finish(self, parts: Iterable[tuple[str, PartLevel]]) -> None:
+        """See that the dataset's row, its table and its parts are what the entries add up to."""
+        row, name, registered = self.row, self.name, self.state.registered
+        if not self._number:
+            raise BrokenHistory(name, "it does not begin with a registration")
+        if (self._number, self._head, self._when) != (row.entries, row.head, row.last):
+            raise BrokenHistory(name, "its end does not fit the dataset's head")
+        table = None if registered is None else encoding.plain_copy(registered.entry(), "table")
+        if self._table != table:
+            raise BrokenHistory(name, "the table is not the registered one")
+        if self._stands != row.state:
+            raise BrokenHistory(name, f"it says {row.state}, and its entries say {self._stands}")
+        if (self._debits, self._accounts) != (self.state.debits, self.state.accounts):
+            words = "the debits do not add up to what the dataset says was spent"
+            raise BrokenHistory(name, words)
+        left = self._levels
+        if not all(left.pop(part, None) == level for part, level in parts) or left:
+            raise BrokenHistory(name, "what its parts have come to is not what its debits say")
+        ledger_entries.check_row(row, [ledger_entries.read_entry(each) for each in self._last])
 
 
-def _check_table(
-    budget_state: BudgetState, entries: Sequence[Entry], debits: Sequence[Entry]
-) -> None:
-    """The table is the one of the last registration or amendment, and each debit keeps to its."""
-    name, kept = budget_state.dataset, None
-    for entry in entries:
-        if entry.kind in ("registered", "amended"):
-            after = entry.body.get("registration")
-            if kept is not None and (
-                after is None or after["privacy_unit"] != kept["privacy_unit"]
-            ):
-                raise BrokenHistory(name, f"entry {entry.number} changes whom the budget protects")
-            kept = after
-        elif entry.kind == "debit" and kept is not None:
-            asked = entry.body.get("registration")
-            if asked is None or asked["privacy_unit"] != kept["privacy_unit"]:
-                raise BrokenHistory(name, f"entry {entry.number} is about another privacy unit")
-    if kept != (
-        None
-        if budget_state.registered is None
-        else encoding.plain_copy(budget_state.registered.entry(), "table")
+def _read_cost(costs: dict[str, Any], relation: str) -> Cost:
+    return Cost(**costs[relation]) if relation in costs else encoding.INFINITE_COST
+
+
+def _check_answer(name: str, entry: Any, body: dict[str, Any], answer: object) -> None:
+    """The entry of an answer and the stored text."""
+    if answer is None:
+        raise BrokenHistory(name, f"the answer to request {entry.request!r} is missing")
+    if not isinstance(answer, str) or body["digest"] != encoding.digest_text(answer):
+        raise BrokenHistory(name, f"the answer to request {entry.request!r} was changed")
+
+
+def _check_answers(connection: Any, name: str) -> None:
+    """Each stored answer has a debit, and an entry that its digest is in."""
+    for kind, words in (
+        ("debit", "request {!r} has an answer and no debit"),
+        ("answer", "the answer to request {!r} was changed"),
     ):
-        raise BrokenHistory(name, "the table is not the registered one")
-    promised = encoding.plain_copy(describe_promise(budget_state.plan), "plan")
-    if any(entry.body.get("promise", promised) != promised for entry in debits):
-        raise BrokenHistory(name, "a release of its own does not promise what its plan does")
-
-
-def _check_running(
-    budget_state: BudgetState, entries: Sequence[Entry], parts: Mapping[str, PartLevel]
-) -> None:
-    """Each entry says what all entries up to it add up to."""
-    name, budget = budget_state.dataset, budget_state.budget
-    accounts, debits, state, terms = Accounts(), 0, "open", None
-    levels: dict[str, PartLevel] = {}
-    last = ""
-    for entry in entries:
-        dated = budget_state.schedule is not None or bool(accounts.quotas)
-        behind = dated and states.is_behind(entry.body["when"], last)
-        if behind and entry.kind != "resumed":
-            before = f"entry {entry.number} is dated before entry {entry.number - 1}"
-            raise BrokenHistory(name, before)
-        last = entry.body["when"]
-        if entry.kind == "debit":
-            accounts = _replay_debit(budget_state, accounts, levels, entry)
-            debits += 1
-            state = "complete" if entry.body["alone"] or budget.alone else state
-        elif entry.kind == "amended":
-            accounts = accounts.begin_parts()
-        elif entry.kind == "quota":
-            accounts = _replay_quota(budget_state, accounts, entry)
-        elif entry.kind == "resumed" and behind:
-            accounts, state = accounts.leave_period(), _STATE_AFTER[entry.kind](state)
-        elif entry.kind in ("closed", "suspended", "resumed"):
-            state = _STATE_AFTER[entry.kind](state)
-        text = accounts.text()
-        sums = {**vars(accounts.total), "debits": debits, "state": state}
-        sums["accounts"] = None if text is None else encoding.digest_text(text)
-        if entry.body.get("sums") != sums:
-            raise BrokenHistory(name, f"the sums of entry {entry.number} are not those up to it")
-        if terms is not None and entry.kind != "amended" and entry.body.get("terms") != terms:
-            raise BrokenHistory(name, f"entry {entry.number} changes the budget, plan or table")
-        terms = entry.body.get("terms")
-    if accounts != budget_state.accounts:
-        raise BrokenHistory(name, "the debits do not add up to what the dataset says was spent")
-    if levels != parts:
-        raise BrokenHistory(name, "what its parts have come to is not what its debits say")
-
-
-def _replay_debit(
-    budget_state: BudgetState, accounts: Accounts, levels: dict[str, PartLevel], entry: Entry
-) -> Accounts:
-    """The accounts after a debit, which was within the total, its period and its quota."""
-    body, day, schedule = entry.body, entry.body["when"][:10], budget_state.schedule
-    costs = {relation: Cost(**cost) for relation, cost in body["costs"].items()}
-    spend = Spend({}, costs, part=body.get("part"))
-    quota, before = body.get("quota"), levels.get(spend.part or "", PartLevel())
-    accounts = accounts.enter_period(schedule, day)
-    after, level = accounts.pay(spend, budget_state.budget.relation, before, quota)
-    if spend.part is not None:
-        levels[spend.part] = level
-    if body["alone"] and budget_state.budget.relation not in costs:
-        return after
-    kept, name = after.kept(day), budget_state.dataset
-    if not (after.total + kept).within(budget_state.budget.limit):
-        raise BrokenHistory(name, "more was spent than the budget")
-    paid = spend.cost(budget_state.budget.relation) != ZERO_COST or after.total != accounts.total
-    if schedule is not None and paid:
-        period = schedule.find_period(day)
-        if period is None or not after.total.within(schedule.ceiling(accounts, day)):
-            raise BrokenHistory(name, f"entry {entry.number} spends more than its period allows")
-    if quota is not None:
-        mine = after.quotas[quota]
-        if not mine.spent.within(mine.limit) or not mine.is_open(day):
-            raise BrokenHistory(name, f"entry {entry.number} spends more than its quota")
-    return after
-
-
-def _replay_quota(budget_state: BudgetState, accounts: Accounts, entry: Entry) -> Accounts:
-    """The accounts after quotas changed, which left what was spent as it was."""
-    changed = {each: Quota.read(data) for each, data in entry.body["quotas"].items()}
-    for each, quota in changed.items():
-        if quota.spent != accounts.quotas.get(each, Quota(ZERO_COST)).spent:
-            message = f"entry {entry.number} changes what was spent of a quota"
-            raise BrokenHistory(budget_state.dataset, message)
-    after = replace(accounts, quotas={**accounts.quotas, **changed})
-    kept = after.kept(entry.body["when"][:10])
-    if not (after.total + kept).within(budget_state.budget.limit):
-        raise BrokenHistory(budget_state.dataset, "quotas keep more than the budget has")
-    return after
-
-
-def _check_answers(
-    name: str, entries: Sequence[Entry], debits: Sequence[Entry], answers: Mapping[str, str]
-) -> set[str]:
-    paid = {entry.request for entry in debits}
-    answered = {e.request: e.body["digest"] for e in entries if e.kind == "answer"}
-    for request, text in answers.items():
-        if request not in paid:
-            raise BrokenHistory(name, f"request {request!r} has an answer and no debit")
-        if not isinstance(text, str) or answered.get(request) != encoding.digest_text(text):
-            raise BrokenHistory(name, f"the answer to request {request!r} was changed")
-    if missing := answered.keys() - answers.keys():
-        raise BrokenHistory(name, f"the answer to request {min(map(str, missing))!r} is missing")
-    return set(answers)
+        stray = ledger_entries.answer_without(connection, name, kind)
+        if stray is not None:
+            raise BrokenHistory(name, words.format(stray))
