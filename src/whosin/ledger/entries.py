@@ -337,7 +337,7 @@ def stream_history(connection: Any, dataset: str) -> Generator[tuple[Any, object
             yield EntryRow._make(entry), answer
 
 
-def answer_without(connection: Any, dataset: str, kind: str) -> str | None:
+def find_stray_answer(connection: Any, dataset: str, kind: str) -> str | None:
     """A request with a stored answer and no entry of this kind; None where each has one."""
     query = (
         f"SELECT a.request FROM {ANSWERS_TABLE} a WHERE a.dataset = :dataset AND NOT EXISTS "

@@ -403,6 +403,6 @@ def _check_answers(connection: Any, name: str) -> None:
         ("debit", "request {!r} has an answer and no debit"),
         ("answer", "the answer to request {!r} was changed"),
     ):
-        stray = ledger_entries.answer_without(connection, name, kind)
+        stray = ledger_entries.find_stray_answer(connection, name, kind)
         if stray is not None:
             raise BrokenHistory(name, words.format(stray))
