@@ -4,9 +4,11 @@
 
 It is a program of its own, so that it can fork: children start at once, with everything imported,
 and die in the middle of anything. With --accounts the questions are about parts, the budget has a
-schedule, and half of the children have quotas. A child that died is started again and asks its last
-questions once more. Half of the questions are asked by two children under one id. Everything
-that a child shows is written to a file in FOLDER; at the end one JSON object says what was seen.
+schedule, and half of the children have quotas; with --lapses, too, what a period leaves is lost,
+half of the questions have Gaussian noise, and in a file a month passes in a second. A child that
+died is started again and asks its last questions once more. Half of the questions are asked by two
+children under one id. Everything that a child shows is written to a file in FOLDER; at the end one
+JSON object says what was seen.
 """
 
 from __future__ import annotations
@@ -25,11 +27,16 @@ from pathlib import Path
 import whosin as wi
 from whosin.errors import BudgetRefused
 from whosin.ledger import Cost, Spend, encoding, verify
+from whosin.ledger.budget import Budget, Schedule
+from whosin.ledger.encoding import INFINITE_UNITS
 from whosin.ledger.registration import Registration
 
 WORKERS = 8
 PAUSE = 0.01
 """Seconds between two kills, on average."""
+CURRENCIES = ("epsilon", "rho")
+SPEED = 86_400 * 30
+"""Of the clock that runs ahead: a month a second."""
 BACK = 4
 """How many of its last questions a child asks again after it was killed."""
 
@@ -38,13 +45,25 @@ PARTS = (None, "north", "south", "east")
 TABLE = Registration("who", part={"column": "region", "rule": "constant"})
 
 
-def question(request: str, accounts: bool) -> Spend:
+def question(request: str, given: argparse.Namespace, budget: Budget) -> Spend:
     """What a request asks: of everyone, or of the part that its number says."""
-    cost = {"add-remove": Cost.pure("0.001")}
-    if not accounts:
-        return Spend({"query": "count"}, cost)
-    part = PARTS[int(request.rpartition(" ")[2]) % len(PARTS)]
-    return Spend({"query": "count"}, cost, registration=TABLE, part=part)
+    number = int(request.rpartition(" ")[2])
+    cost = Cost.pure("0.001")
+    if given.lapses:  # a share of ρ, with pure or with Gaussian noise
+        rho = budget.rho * 16 // (given.workers * given.debits * 9)
+        pure = encoding.epsilon_from_rho(rho) if number // len(PARTS) % 2 else INFINITE_UNITS
+        cost = Cost(pure, rho)
+    if not given.accounts:
+        return Spend({"query": "count"}, {"add-remove": cost})
+    part = PARTS[number % len(PARTS)]
+    return Spend({"query": "count"}, {"add-remove": cost}, registration=TABLE, part=part)
+
+
+def hurry(given: argparse.Namespace) -> None:
+    """Let the clock of a file's ledger run ahead, in all processes alike; a server has its own."""
+    if given.lapses and "://" not in given.url:
+        began = datetime.fromtimestamp(given.began, UTC)
+        encoding.utc_now = lambda: began + SPEED * (datetime.now(UTC) - began)
 
 
 def requests(worker: int, debits: int) -> list[str]:
@@ -52,17 +71,18 @@ def requests(worker: int, debits: int) -> list[str]:
     return [f"{worker // 2 if i % 2 else f'own {worker}'}: {i}" for i in range(debits)]
 
 
-def work(url: str, folder: Path, dataset: str, worker: int, debits: int, accounts: bool) -> None:
+def work(given: argparse.Namespace, dataset: str, worker: int) -> None:
     """A child: ask everything in order, and show what came."""
-    shown = os.open(folder / f"shown-{worker}", os.O_CREAT | os.O_APPEND | os.O_RDWR)
+    shown = os.open(given.folder / f"shown-{worker}", os.O_CREAT | os.O_APPEND | os.O_RDWR)
     lines = os.pread(shown, 1 << 24, 0).decode().splitlines()
     done = {json.loads(line)[0] for line in lines if line.endswith("]")}
-    asked = requests(worker, debits)
+    asked = requests(worker, given.debits)
     start = max(0, sum(request in done for request in asked) - BACK)
-    ledger = wi.Ledger(url, who=f"worker {worker}", wait=120)
+    ledger = wi.Ledger(given.url, who=f"worker {worker}", wait=120)
+    budget = ledger.budget_state(dataset).budget
     for request in asked[start:]:
         try:
-            price, draw = question(request, accounts), random.SystemRandom().random
+            price, draw = question(request, given, budget), random.SystemRandom().random
             answer = ledger.answer(dataset, price, draw, request)
         except BudgetRefused:
             answer = None
@@ -71,7 +91,7 @@ def work(url: str, folder: Path, dataset: str, worker: int, debits: int, account
 
 def run(given: argparse.Namespace, dataset: str) -> int:
     """Run all children to the end; returns how many were killed on the way."""
-    folder, kills, seed = given.folder, given.kills, given.seed
+    kills, seed = given.kills, given.seed
     chance, killed, alive = random.Random(seed), 0, {}
 
     def start(worker: int) -> None:
@@ -79,7 +99,7 @@ def run(given: argparse.Namespace, dataset: str) -> int:
         if child == 0:
             code = 1
             try:
-                work(given.url, folder, dataset, worker, given.debits, given.accounts)
+                work(given, dataset, worker)
                 code = 0
             except BaseException:
                 traceback.print_exc()
@@ -106,49 +126,54 @@ def run(given: argparse.Namespace, dataset: str) -> int:
     return killed
 
 
-def check(
-    url: str,
-    folder: Path,
-    dataset: str,
-    debits: int,
-    accounts: bool = False,
-    workers: int = WORKERS,
-) -> dict[str, int]:
+def check(given: argparse.Namespace, dataset: str) -> dict[str, int]:
     """What must hold at the end, from the files that the children wrote and the ledger itself."""
     shown: dict[str, set[float]] = defaultdict(set)
     refused: set[str] = set()
-    for path in folder.glob("shown-*"):
+    for path in given.folder.glob("shown-*"):
         for line in path.read_text().splitlines():
             request, answer = json.loads(line)
             if answer is None:
                 refused.add(request)
             else:
                 shown[request].add(answer)
-    with wi.Ledger(url, create=False) as ledger:
-        budget_state, entries, answers = ledger.record(dataset)
+    with wi.Ledger(given.url, create=False) as ledger:
+        state, entries, answers = ledger.record(dataset)
         found = verify(ledger, dataset)
     paid = [entry.request for entry in entries if entry.kind == "debit"]
-    asked = {request for worker in range(workers) for request in requests(worker, debits)}
+    asked = {each for worker in range(given.workers) for each in requests(worker, given.debits)}
     assert len(set(paid)) == len(paid), "a request was paid for twice"
     assert set(paid) | refused == asked
-    assert accounts or not set(paid) & refused  # with quotas it depends on who asks
+    assert given.accounts or not set(paid) & refused  # with quotas it depends on who asks
     assert all(len(values) == 1 for values in shown.values()), "a request had two answers"
     assert set(shown) <= set(paid), "an answer without a debit"
     assert all(json.loads(answers[request]) in values for request, values in shown.items())
-    paid_for: Counter[str | None] = Counter()
-    by_quota: Counter[str | None] = Counter()
+    paid_for: Counter[tuple[str | None, str]] = Counter()
+    by_quota: Counter[tuple[str | None, str]] = Counter()
+    begun: dict[str, dict[str, int]] = {}
+    spent = dict.fromkeys(CURRENCIES, 0)
     for entry in entries:
-        if entry.kind == "debit":
-            cost = entry.body["costs"]["add-remove"]["epsilon"]
-            paid_for[entry.body.get("part")] += cost
-            by_quota[entry.body.get("quota")] += cost
-    everyone = paid_for.pop(None, 0)
-    spent = everyone + max(paid_for.values(), default=0)
-    most = budget_state.budget.epsilon // (2 if accounts else 1)  # half in the first period
-    assert spent == budget_state.spent.epsilon <= most, "overspent"
-    assert accounts or not refused or spent + encoding.EPSILON_UNITS // 1000 > most
-    for name, quota in budget_state.accounts.quotas.items():
-        assert by_quota[name] == quota.spent.epsilon <= quota.limit.epsilon, "more than a quota"
+        if entry.kind != "debit":
+            continue
+        before = spent
+        for key in CURRENCIES:
+            cost = entry.body["costs"]["add-remove"][key]
+            paid_for[entry.body.get("part"), key] += cost
+            by_quota[entry.body.get("quota"), key] += cost
+        spent = {
+            key: paid_for[None, key] + max(paid_for[part, key] for part in PARTS if part)
+            for key in CURRENCIES
+        }
+        if state.schedule is not None:
+            check_period(state.schedule, entry.body["when"][:10], begun, before, spent)
+    end = {key: min(each, INFINITE_UNITS) for key, each in spent.items()}
+    assert end == {key: vars(state.spent)[key] for key in CURRENCIES}
+    assert any(end[key] <= vars(state.budget)[key] for key in CURRENCIES), "overspent"
+    least = encoding.EPSILON_UNITS // 1000
+    assert given.accounts or not refused or end["epsilon"] + least > state.budget.epsilon
+    for name, quota in state.accounts.quotas.items():
+        mine = Cost(*(min(by_quota[name, key], INFINITE_UNITS) for key in CURRENCIES))
+        assert mine == quota.spent and mine.within(quota.limit), "more than a quota"
     return {
         "requests": len(asked),
         "debits": len(paid),
@@ -157,6 +182,37 @@ def check(
         "shown": sum(map(len, shown.values())),
         "unanswered": len(found.unanswered),
     }
+
+
+def check_period(
+    schedule: Schedule,
+    day: str,
+    begun: dict[str, dict[str, int]],
+    before: dict[str, int],
+    spent: dict[str, int],
+) -> None:
+    """A debit is within what its period allows, in a currency that can express it: all up to now,
+    or where they lapse its own share since it began."""
+    period = schedule.find_period(day)
+    assert period is not None, "a debit in no period"
+    since, limits = dict.fromkeys(CURRENCIES, 0), [period]
+    if schedule.lapses:
+        since = begun.setdefault(period.first, before)
+    else:
+        limits = [each for each in schedule.periods if each.first <= day]
+    assert any(
+        spent[key] < INFINITE_UNITS
+        and spent[key] - since[key] <= sum(vars(each.limit)[key] for each in limits)
+        for key in CURRENCIES
+    ), "more than a period allows"
+
+
+def plan_periods(given: argparse.Namespace) -> dict[str, object]:
+    """Half of the budget in the first of two periods; where a clock runs, two years of months."""
+    year, unspent = datetime.now(UTC).year, "lapses" if given.lapses else "rolls-on"
+    if given.lapses and "://" not in given.url:
+        return {"every": "month", "until": f"{year + 2}-12", "unspent": unspent}
+    return {"periods": [f"{year}..{year + 1}", f"{year + 2}..{year + 9}"], "unspent": unspent}
 
 
 def main() -> None:
@@ -168,16 +224,17 @@ def main() -> None:
     options.add_argument("--seed", type=int, default=0)
     options.add_argument("--accounts", action="store_true")
     options.add_argument("--workers", type=int, default=WORKERS)
+    options.add_argument("--lapses", action="store_true")
     given = options.parse_args()
+    given.began = time.time()
     dataset = given.folder.name
+    hurry(given)
     with wi.Ledger(given.url) as ledger:  # closed before the first child is made
         # Three quarters of all requests can be paid for.
         most = (given.workers * given.debits * 9 // 16 + 0.5) / 1000  # half a price for rounding
-        plan = wi.calibrate(wi.Epsilon(str(most)))
+        plan = wi.calibrate(wi.Epsilon(str(most)), delta=1e-6 if given.lapses else 0)
         if given.accounts:
-            year = datetime.now(UTC).year
-            years = [f"{year}..{year + 1}", f"{year + 2}..{year + 9}"]
-            ledger.register(dataset, plan, TABLE, schedule={"periods": years})
+            ledger.register(dataset, plan, TABLE, schedule=plan_periods(given))
             for worker in range(0, given.workers, 2):
                 ledger.set_quota(dataset, f"worker {worker}", f"1/{2 * given.workers}")
         else:
@@ -185,7 +242,7 @@ def main() -> None:
     began = time.perf_counter()
     killed = run(given, dataset)
     seconds = round(time.perf_counter() - began, 1)
-    counts = check(given.url, given.folder, dataset, given.debits, given.accounts, given.workers)
+    counts = check(given, dataset)
     print(json.dumps({"kills": killed, "seconds": seconds, **counts}))
 
 

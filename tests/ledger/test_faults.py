@@ -42,6 +42,16 @@ def test_ten_thousand_kills(capsys) -> None:
         kill_until(10_000, Path(home, "ledger.db"), Path(home), 1000, capsys)
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("more", [(), ("--lapses",)])
+def test_sixty_four_analysts_over_parts_periods_and_quotas(tmp_path, more) -> None:
+    options = ("--workers", "64", "--debits", "8", "--kills", "64", "--accounts", *more)
+    found = run_kills(tmp_path / "ledger.db", tmp_path, *options)
+    assert (
+        found["kills"] >= 64 and found["refused"] > 50 and found["debits"] > (20 if more else 150)
+    )
+
+
 FILL = """
 with wi.Ledger(sys.argv[1], create=False) as ledger:
     limit(ledger)

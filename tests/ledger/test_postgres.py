@@ -124,8 +124,9 @@ def test_two_thousand_kills(url, tmp_path, capsys) -> None:
 
 
 @pytest.mark.soak
-def test_sixty_four_analysts_over_parts_periods_and_quotas(url, tmp_path) -> None:
-    options = ("--workers", "64", "--debits", "8", "--kills", "64", "--accounts")
+@pytest.mark.parametrize("more", [(), ("--lapses",)])
+def test_sixty_four_analysts_over_parts_periods_and_quotas(url, tmp_path, more) -> None:
+    options = ("--workers", "64", "--debits", "8", "--kills", "64", "--accounts", *more)
     found = run_kills(url, tmp_path, *options)
     assert found["kills"] >= 64 and found["refused"] > 50 and found["debits"] > 150
 
