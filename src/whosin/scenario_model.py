@@ -344,6 +344,7 @@ class TargetSection(Section, place="[target]"):
     epsilon: Number | None = say("Or plain ε.")
     hipaa: Flag = say("Or 1.5%, which Lee and Clifton derive from HIPAA's safe harbour.", False)
     delta: Number | None = say("The promise may fail with this probability.")
+    reserve: Number | None = say("ε that a ledger keeps for pure answers beside Gaussian ones.")
 
 
 class AdversarySection(Section, place="[adversary]"):

@@ -56,8 +56,9 @@ def test_both_branches_may_be_within_what_their_choice_is_not() -> None:
     assert found > delta
 
 
-def test_the_ledger_does_not_take_them_for_what_fixed_batches_are(tmp_path) -> None:
-    plan = wi.calibrate(wi.Epsilon(2.0), wi.families.Independent(), delta=0.03)
+@pytest.mark.parametrize("reserve", [0, "1.1", "1.9"])
+def test_the_ledger_does_not_take_them_for_what_fixed_batches_are(tmp_path, reserve) -> None:
+    plan = wi.calibrate(wi.Epsilon(2.0), wi.families.Independent(), delta=0.03, reserve=reserve)
     first, rest = (
         Spend({"query": name}, {"add-remove": cost})
         for name, cost in (

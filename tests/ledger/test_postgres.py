@@ -16,6 +16,7 @@ import postgres
 import whosin as wi
 from ledger_programs import kill_until, run_kills
 from refusals import refused
+from reserve_checks import check_reserve
 from suspending_checks import check_a_release_of_its_own, check_forking, check_suspending, fail
 from whosin.app.cli.main import main
 from whosin.app.example_data import write_hospital
@@ -719,3 +720,7 @@ def test_tables_are_bound_amended_and_paid_in_batches(ledger):
     assert ledger.budget_state("d").debits == 4
     assert ledger.copies("other", changed) == ["d"]
     verify(ledger, "d")
+
+
+def test_a_budget_with_a_reserve_holds_it_and_no_more(ledger):
+    check_reserve(ledger)

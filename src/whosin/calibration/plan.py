@@ -217,6 +217,7 @@ class Plan(Displayed):
         composes: whether several releases may share this plan as their total: pure ε
             adds, and with a δ a ledger adds in zCDP.
         fallback: what holds if the adversary knows more.
+        reserve: the ε that a ledger keeps for pure answers beside Gaussian ones; 0 for none.
     """
 
     target: Target
@@ -234,6 +235,7 @@ class Plan(Displayed):
     noise: PlannedNoise | None = None
     fallback: tuple[Fallback, ...] = field(default=())
     entities: int | None = None
+    reserve: float = 0.0
 
     def __repr__(self) -> str:
         """The promise in a sentence, then who looks and what it takes."""
@@ -294,6 +296,7 @@ class Plan(Displayed):
                 {**vars(each), "gamma": each.gamma if math.isfinite(each.gamma) else "inf"}
                 for each in self.fallback
             ],
+            **({"reserve": self.reserve} if self.reserve else {}),
         }
 
     @classmethod
@@ -323,12 +326,13 @@ class Plan(Displayed):
             delta=data.get("delta", 0.0),
             query=None if query is None else decode_object(query, "query"),
             entities=data.get("entities"),
+            reserve=data.get("reserve", 0.0),
         )
         again = plan.to_dict()
         for key in sorted(data.keys() - {"target", "family", "query"}):
-            if not _values_agree(data[key], again[key]):
+            if not _values_agree(data[key], again.get(key)):
                 field, given = f"{key} of the plan", data[key]
-                found = f"its target and family give {shorten(json.dumps(again[key]))}"
+                found = f"its target and family give {shorten(json.dumps(again.get(key)))}"
                 message = f"{field} is {shorten_value(given)}, and {found}"
                 raise InvalidInput(message, field=field, value=given, hint="make the plan anew")
         return plan

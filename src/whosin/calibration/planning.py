@@ -78,6 +78,7 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
     delta: float = 0.0,
     query: PlannedQuery | str | None = None,
     entities: int | None = None,
+    reserve: object = 0.0,
     **said: object,
 ) -> Plan:
     """The largest ε, and so the least noise, that keeps the target against the family.
@@ -93,13 +94,15 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
             `BayesRisk`) do not fail: there it is the δ of (ε, δ)-DP, and is counted in.
         query: what is asked, to plan its noise: a `PlannedQuery`, or its kind such as "count".
         entities: how many people there are at the least; only `AtMostKnown` with a δ needs it.
+        reserve: an ε that a ledger keeps for pure answers beside Gaussian ones, below the plan's.
         said: instead of `target` and `family`, the keys of [target] and [adversary].
 
     Raises:
         ImpossibleTarget: no useful mechanism meets the target; the message names the nearest.
     """
     if said:
-        return _calibrate_said(target, family, {**said, "delta": delta, "people": entities}, query)
+        said |= {"delta": delta, "people": entities, "reserve": reserve}
+        return _calibrate_said(target, family, said, query)
     if not isinstance(target, Target):
         message = f"{shorten_value(target)} is not a target"
         hint = "give Gamma(…), Posterior(…), Epsilon(…) or another one"
@@ -174,6 +177,12 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
             replace(each, words=words.get(each.family, each.words)) for each in fallback
         )
     baseline = target.baseline()
+    kept = read_ranged(reserve, "reserve", "at least 0")
+    if kept and not (dp_delta and family.composes):
+        message = "reserve needs a delta, and a promise that several releases share"
+        raise InvalidInput(message, field="reserve", value=reserve, hint="leave it out")
+    if kept >= rational(epsilon):
+        raise invalid_value("reserve", f"below the ε of the plan, {spell(epsilon)}", reserve)
     return Plan(
         target=target,
         family=family,
@@ -190,6 +199,7 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
         query=query,
         noise=noise,
         fallback=fallback,
+        reserve=float_at_most(kept),
     )
 
 
@@ -349,7 +359,7 @@ def read_target(data: Written | TargetSection) -> Target:
             raise InvalidInput(message, field="target", value=named, hint=f"give one of {listed}")
         taken = chosen[0].words_taken if chosen else ("hipaa",)
         for word in said:
-            if word not in (*taken, "delta"):
+            if word not in (*taken, "delta", "reserve"):
                 with at(word):
                     message = f"{word} has no meaning with {named[0]}"
                     raise InvalidInput(message, field=word, value=said[word], hint="leave it out")
@@ -448,13 +458,14 @@ def read_plan(
             message = "people is missing"
             hint = "with known and a delta, say how many could be in the data, at the least"
             raise InvalidInput(message, field="people", hint=hint)
-    lead = next(word for word in promise.given if word != "delta")
+    lead = next(word for word in promise.given if word not in ("delta", "reserve"))
     try:
         # This plan is for one count, alone; nothing else draws on what nobody knows.
         kind = query if query is not None or not rests else "count"
-        return calibrate(wanted, family, float(delta), kind, people)
+        return calibrate(wanted, family, float(delta), kind, people, promise.reserve or 0)
     except WhosinError as error:
         named = {"delta": "target.delta", "entities": "adversary.people"}
+        named["reserve"] = "target.reserve"
         error.path = named.get(getattr(error, "field", ""), f"target.{lead}")
         raise
 

@@ -22,11 +22,12 @@ from __future__ import annotations
 
 import json
 import math
+from bisect import bisect_right
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any
 
 from whosin.beliefs import NEIGHBOUR_RELATIONS as NEIGHBOUR_RELATIONS
@@ -150,6 +151,13 @@ def describe_promise(plan: Plan) -> dict[str, Any]:
 # differs drop out, and needs of a sum only that it grows. What was spent so far is read at levels
 # fixed in advance: level j ends at ρⱼ = ρ·2^(−j/4), and reads at δ/2 for j = 0 and at δ/(4j(j+1))
 # below, δ/4 in all.
+#
+# A plan with a *reserve*, an ε that is kept for pure answers beside Gaussian ones, fixes an order α
+# when the dataset is opened. An answer then costs its Rényi divergence at α over α, which is at
+# most ρ, and for an ε-DP answer at most that of randomised response; where these sums end does not
+# depend on the path either, so that Σ Dᵢ ≤ αρ is (α, αρ)-Rényi DP (Feldman and Zrnic 2021). What
+# one order says of a part of ρ is little: the whole budget is what is promised, nothing is read
+# in between but pure ε, and the quarter of δ for that goes to the conversion.
 
 CERTIFYING_BITS = 200
 ORDER_RANGE = (-16.0, 28.0)
@@ -179,20 +187,91 @@ def epsilon_from_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
 
 
 @lru_cache(maxsize=1024)
-def concentrated_limit(epsilon: int, delta: Fraction) -> int:
-    """The largest ρ, in units, that is proved to give (ε, δ)-DP; 0 where there is none."""
+def concentrated_limit(epsilon: int, delta: Fraction, order: Fraction | None = None) -> int:
+    """The largest ρ, in units, that is proved to give (ε, δ)-DP; 0 where there is none.
+
+    Args:
+        order: where it is the Rényi divergence at this order, over the order.
+    """
     if delta <= 0 or epsilon <= 0:
         return 0
     level, log_delta = epsilon / EPSILON_UNITS, _log_down(delta)
-    order = _best_order(lambda a: (_order_excess(a, log_delta) - level) / a)
+    if order is None:
+        order = _best_order(lambda a: (_order_excess(a, log_delta) - level) / a)
     left = epsilon - _epsilon_at_order(order, delta, Fraction(0))
     return min(INFINITE_UNITS - 1, max(0, math.floor(left / order)))
 
 
-def concentrated_budget(epsilon: int, delta: Fraction) -> int:
+def concentrated_budget(epsilon: int, delta: Fraction, order: Fraction | None = None) -> int:
     """A little less than the limit, so that every machine's search for the order proves it."""
-    limit = concentrated_limit(epsilon, delta)
+    limit = concentrated_limit(epsilon, delta, order)
     return max(0, limit - limit // 2**40 - 2)
+
+
+FIXED_ORDERS = [
+    1 + Fraction(32 + step, 32) * Fraction(2) ** octave
+    for octave in range(-10, 28)
+    for step in range(32)
+]
+"""Orders a thirty-second of an octave apart, so that every machine chooses the same."""
+
+
+def fixed_order(plan: Plan) -> Fraction | None:
+    """The order at which a plan with a reserve is accounted for: the one that leaves the most ρ
+    beside the reserve. None without a reserve."""
+    if not plan.reserve:
+        return None
+    kept = encoding.cost_units(plan.reserve, "reserve")
+    return _order_beside(plan_total(plan)[0] - kept, conversion_delta(plan))
+
+
+@lru_cache(maxsize=256)
+def _order_beside(epsilon: int, delta: Fraction) -> Fraction:
+    level, log_delta = epsilon / EPSILON_UNITS, _log_down(delta)
+    return min(FIXED_ORDERS, key=lambda a: (_order_excess(float(a), log_delta) - level) / float(a))
+
+
+def rho_from_epsilon(epsilon: int, plan: Plan) -> int:
+    """What an ε-DP answer costs in ρ, in units and rounded up: ε²/2, or under a plan with a reserve
+    at most the Rényi divergence of randomised response at the fixed order, over the order."""
+    plain, order = encoding.rho_from_epsilon(epsilon), fixed_order(plan)
+    if order is None or plain >= INFINITE_UNITS:
+        return plain
+    return min(plain, _response_at_order(epsilon, order))
+
+
+def epsilon_from_rho(rho: int, plan: Plan) -> int:
+    """The largest ε, in units, up to the plan's, of an answer that costs at most ρ."""
+    plain = encoding.epsilon_from_rho(rho)
+    if not plan.reserve or rho <= 0:
+        return plain
+    whole = range(plan_total(plan)[0] + 1)
+    return max(plain, bisect_right(whole, rho, key=partial(rho_from_epsilon, plan=plan)) - 1)
+
+
+def price_spend(spend: Spend, plan: Plan) -> Spend:
+    """A question at what it costs under this plan."""
+    if not plan.reserve:
+        return spend
+    costs = {
+        # A level that is no ε of differential privacy has no ρ, and gets none.
+        relation: replace(cost, rho=min(cost.rho, rho_from_epsilon(cost.epsilon, plan)))
+        for relation, cost in spend.costs.items()
+        if cost.rho < INFINITE_UNITS
+    }
+    return replace(spend, costs={**spend.costs, **costs})
+
+
+@lru_cache(maxsize=4096)
+def _response_at_order(epsilon: int, order: Fraction) -> int:
+    """At least R/α, in units, for R = ln((e^(αε) + e^((1−α)ε)) / (1 + e^ε)) / (α − 1), the Rényi
+    divergence of randomised response, which every ε-DP answer is a function of."""
+    from flint import ctx
+
+    with ctx.workprec(CERTIFYING_BITS):
+        a, e = ball(order), ball(Fraction(epsilon, EPSILON_UNITS))
+        moment = ((a * e).exp() + ((1 - a) * e).exp()) / (1 + e.exp())
+        return math.ceil(ball_end((EPSILON_UNITS * moment.log() / (a * (a - 1))).upper()))
 
 
 def filter_level(rho: int, budget: int) -> tuple[int, int]:
@@ -268,7 +347,7 @@ class Budget:
     def of(cls, plan: Plan) -> Budget:
         """The plan's ε is the total."""
         epsilon, delta = plan_total(plan)
-        rho = concentrated_budget(epsilon, conversion_delta(delta))
+        rho = concentrated_budget(epsilon, conversion_delta(plan), fixed_order(plan))
         return cls(plan.relation, epsilon, rho, delta // 4, not plan.composes)
 
     def part(self, share: object) -> Budget:
@@ -289,30 +368,40 @@ class Budget:
     def proved(self, plan: Plan) -> bool:
         """Whether this total, which may have been written elsewhere, keeps the plan."""
         epsilon, delta = plan_total(plan)
-        limit = concentrated_limit(epsilon, conversion_delta(delta))
+        limit = concentrated_limit(epsilon, conversion_delta(plan), fixed_order(plan))
         fixed = Budget(plan.relation, epsilon, self.rho, delta // 4, not plan.composes)
         return self == fixed and 0 <= self.rho <= limit
 
 
-def conversion_delta(delta: int) -> Fraction:
-    """The half of δ that pays for reading the whole ρ as ε."""
-    return Fraction(delta, encoding.DELTA_UNITS) * level_share(0)
+def conversion_delta(plan: Plan) -> Fraction:
+    """The part of δ that pays for reading the whole ρ as ε: half, and with a reserve also the
+    quarter for reading what was spent."""
+    share = Fraction(3, 4) if plan.reserve else level_share(0)
+    return Fraction(plan_total(plan)[1], encoding.DELTA_UNITS) * share
 
 
 def best_accounting(cost: Cost, budget: Budget, plan: Plan) -> tuple[int, str]:
     """(ε, in units; which reading gave it) of a history at any time: the better of the two."""
-    return best_reading(cost, budget.epsilon, budget.rho, plan_total(plan)[1])
+    return best_reading(cost, budget.epsilon, budget.rho, plan_total(plan)[1], bool(plan.reserve))
 
 
-def best_reading(cost: Cost, epsilon: int, rho: int, delta: int) -> tuple[int, str]:
-    """As `best_accounting`, within ρ, which is (ε, δ) at its end."""
+def best_reading(
+    cost: Cost, epsilon: int, rho: int, delta: int, whole: bool = False
+) -> tuple[int, str]:
+    """As `best_accounting`, within ρ, which is (ε, δ) at its end.
+
+    Args:
+        whole: ρ says nothing before its end: see `fixed_order`.
+    """
     # Gaussian noise that tells nothing has ρ = 0.
-    result = encoding.INFINITE_UNITS if cost.rho else 0
-    if 0 < cost.rho <= rho:
+    result, name = INFINITE_UNITS if cost.rho else 0, "promised" if whole else "concentrated"
+    if whole and 0 < cost.rho < INFINITE_UNITS:
+        result = epsilon
+    elif 0 < cost.rho <= rho:
         number, end = filter_level(cost.rho, rho)
         share = Fraction(delta, encoding.DELTA_UNITS) * level_share(number)
         result = min(epsilon, epsilon_of(end, share))
-    return min((cost.epsilon, "pure"), (result, "concentrated"), key=lambda pair: pair[0])
+    return min((cost.epsilon, "pure"), (result, name), key=lambda pair: pair[0])
 
 
 def plan_total(plan: Plan) -> tuple[int, int]:

@@ -30,7 +30,15 @@ from whosin.exact import format_figures, rational
 from whosin.ledger import budget_state as states
 from whosin.ledger import encoding, registry
 from whosin.ledger import entries as ledger_entries
-from whosin.ledger.budget import JOINT_FAMILIES, ZERO_COST, Cost, PartLevel, Quota, Spend
+from whosin.ledger.budget import (
+    JOINT_FAMILIES,
+    ZERO_COST,
+    Cost,
+    PartLevel,
+    Quota,
+    Spend,
+    price_spend,
+)
 from whosin.ledger.budget_state import BudgetState
 from whosin.ledger.encoding import read_name
 from whosin.ledger.entries import Debit, Entry
@@ -79,6 +87,7 @@ class Ledger(Registry):
             parts = {spend.part for spend in asked if spend.part is not None}
             levels = {each: ledger_entries.part_level(connection, row.name, each) for each in parts}
             moment = self._store.stamp(connection)
+        asked = tuple(price_spend(each, budget_state.plan) for each in asked)
         if amended is not None and (known := budget_state.registered) is not None:
             after, accounts = known.amended(row.name, amended), budget_state.accounts.begin_parts()
             budget_state = replace(budget_state, registered=after, accounts=accounts)
@@ -113,6 +122,7 @@ class Ledger(Registry):
         parts = list(dict.fromkeys(each.part for each in asked.values() if each.part is not None))
         with self._turn(dataset, *asked, parts=parts) as turn:
             row, budget_state = turn.row, ledger_entries.read_budget_state(turn.row)
+            asked = {key: price_spend(each, budget_state.plan) for key, each in asked.items()}
             for key, paid in turn.debits.items():
                 registry.other_question(paid, asked[key], self._only)
                 if key not in turn.answers:

@@ -192,7 +192,8 @@ class PeopleBudget:
         within = all(each.spent.rho <= end for each, end in zip(self.states, ends, strict=True))
         epsilon = sum(each.budget.epsilon for each in self.states)
         delta = sum(plan_total(each.plan)[1] for each in self.states)
-        return best_reading(cost, epsilon, sum(ends) if within and delta else 0, delta)
+        reserved = any(each.plan.reserve for each in self.states)  # each keeps its own (ε, δ)
+        return best_reading(cost, epsilon, sum(ends) if within and delta else 0, delta, reserved)
 
     @property
     def certain(self) -> bool:

@@ -17,7 +17,7 @@ from whosin.errors import InvalidInput, WhosinError
 from whosin.exact import round_up
 from whosin.ledger import encoding
 from whosin.ledger.budget import Budget
-from whosin.release.budget_allocation import estimate_batch_cost, needed_shares
+from whosin.release.budget_allocation import estimate_batch_cost, needed_shares, share_units
 from whosin.release.contribution_bounds import column_behind
 from whosin.release.cost import LAPLACE_QUANTILE, NORMAL_QUANTILE, OPTIMAL_SPLIT, CostEstimate
 from whosin.release.queries import Query
@@ -255,7 +255,7 @@ def plan_widths(
         only = [replace(q, within=None) if n not in chosen else q for n, q in enumerate(queries)]
         found: dict[int, Fraction] = {}
         for unit, share in needed_shares(only, table, plan, gaussian, split):
-            cost = (share.rho or share.epsilon**2 / 2) if gaussian else share.epsilon
+            cost = Fraction(share_units(share, gaussian), encoding.EPSILON_UNITS)
             found |= dict.fromkeys(unit.indices, cost / len(unit.indices))
         return found
 

@@ -35,7 +35,7 @@ from whosin.errors import (
 )
 from whosin.exact import format_figures, rational
 from whosin.ledger import encoding
-from whosin.ledger.budget import Budget, Cost
+from whosin.ledger.budget import Budget, Cost, epsilon_from_rho, price_spend, rho_from_epsilon
 from whosin.release.cost import (
     OPTIMAL_SPLIT,
     CostEstimate,
@@ -101,7 +101,7 @@ def _pay_widths(
     """What the widths of a batch need, each with its part of δ, and what is left."""
     pot, gaussian = divisible_units(unspent, noise), noise == "gaussian"
     needed = needed_shares(queries, table, unspent.plan, gaussian, split)
-    used = sum(_share_units(share, gaussian) for _, share in needed)
+    used = sum(share_units(share, gaussian) for _, share in needed)
     letter = "ρ" if gaussian else "ε"
     if used > pot:
         wanted, there = (Fraction(each, encoding.EPSILON_UNITS) for each in (used, pot))
@@ -120,7 +120,7 @@ def _pay_widths(
     if not gaussian and unspent.epsilon:
         left = replace(left, epsilon=free)
     else:  # where ε counts by its ρ, the ρ of what is left of it
-        rho = free if gaussian else free**2 // (2 * encoding.EPSILON_UNITS)
+        rho = free if gaussian else rho_from_epsilon(free, unspent.plan)
         left = replace(left, rho=rho)
     given = [
         (unit, replace(share, delta=delta) if unit.query.needs_delta else share)
@@ -129,11 +129,13 @@ def _pay_widths(
     return given, left
 
 
-def _share_units(share: Share, gaussian: bool) -> int:
+def share_units(share: Share, gaussian: bool) -> int:
     """What a share takes of what is divided, in units."""
     if not gaussian:
         return math.ceil(share.epsilon * encoding.EPSILON_UNITS)
-    return math.ceil((share.rho or share.epsilon**2 / 2) * encoding.EPSILON_UNITS)
+    if share.rho:
+        return math.ceil(share.rho * encoding.EPSILON_UNITS)
+    return rho_from_epsilon(math.ceil(share.epsilon * encoding.EPSILON_UNITS), share.plan)
 
 
 MAX_NEEDED_COST = 10**6
@@ -159,8 +161,8 @@ def needed_shares(
         indices = tuple(wide[index] for index in unit.indices)
         if len(indices) > 1:
             once = _search_share(unit.query, unit.query.restrict_table(table), plan, gaussian)
-            apart = sum(_share_units(found[index][1], gaussian) for index in indices)
-            if once is not None and _share_units(once, gaussian) < apart:
+            apart = sum(share_units(found[index][1], gaussian) for index in indices)
+            if once is not None and share_units(once, gaussian) < apart:
                 found |= dict.fromkeys(indices, (replace(unit, indices=indices), once))
     return list({id(unit): (unit, share) for unit, share in found.values()}.values())
 
@@ -248,7 +250,7 @@ def divisible_units(unspent: RemainingBudget, noise: str) -> int:
     return (
         unspent.rho
         if noise == "gaussian"
-        else unspent.epsilon or encoding.epsilon_from_rho(unspent.rho)
+        else unspent.epsilon or epsilon_from_rho(unspent.rho, unspent.plan)
     )
 
 
@@ -268,7 +270,7 @@ def divide_budget(
         rho = amount if gaussian and (query.takes_gaussian or query.selects) else 0
         if query.selects and not gaussian and not unspent.epsilon:
             rho = amount**2 // (2 * encoding.EPSILON_UNITS)  # this ε counts by its ρ
-        epsilon = 0 if rho else encoding.epsilon_from_rho(amount) if gaussian else amount
+        epsilon = 0 if rho else epsilon_from_rho(amount, unspent.plan) if gaussian else amount
         if not epsilon and not rho:
             with at(f"queries[{number}].weight"):
                 raise InvalidInput(
@@ -585,6 +587,7 @@ def estimate_batch_cost(
     batch = asked, unspent, split, noise
     if table.last_estimate is None or table.last_estimate[0] != batch:
         made = _estimate_by_part(asked, table, unspent, split, noise)
+        made = [replace(each, spend=price_spend(each.spend, plan)) for each in made]
         made = caution_unused_delta(plan, caution_smaller_noise(table, unspent, made))
         titles = distinct_titles([each.title for each in made], [each.spend.what for each in made])
         made = [replace(each, called=own) for each, own in zip(made, titles, strict=True)]

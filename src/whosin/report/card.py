@@ -29,7 +29,7 @@ from whosin.exact import (
 )
 from whosin.families.base import MEMBERSHIP_WORDS
 from whosin.ledger import BudgetState, Entry, HistoryCheck, encoding
-from whosin.ledger.budget import Budget, Cost
+from whosin.ledger.budget import Budget, Cost, rho_from_epsilon
 from whosin.ledger.encoding import EPSILON_UNITS, canonical_json
 from whosin.ledger.registry import PeopleBudget
 from whosin.report.accounts import accounts_lines
@@ -92,6 +92,7 @@ def plan_card(plan: Plan, secret: str = MEMBERSHIP_WORDS) -> list[TextSection]:
             "Several releases may share this promise when together they are within that (ε, δ), "
             "which is what a ledger sees to."
         )
+        shared = " ".join([shared, *_reserve_lines(plan)])
     elif not plan.composes:
         shared = (
             "This promise is for one release: levels of this kind do not add up. A second release "
@@ -184,6 +185,24 @@ def _cost_lines(plan: Plan) -> list[str]:
             if plan.noise.kind == "gaussian":
                 lines.append(_through_a_ledger(plan))
     return lines
+
+
+def _reserve_lines(plan: Plan) -> list[str]:
+    """What there is beside a plan's reserve, and what there would be without one."""
+    if not plan.reserve:
+        return []
+    kept = encoding.cost_units(plan.reserve, "reserve")
+    beside, plain = (
+        format_figures(max(0, rho - cost) / EPSILON_UNITS, 3, "down")
+        for rho, cost in (
+            (Budget.of(each).rho, rho_from_epsilon(kept, each))
+            for each in (plan, replace(plan, reserve=0.0))
+        )
+    )
+    return [
+        f"Reserve: beside pure answers of ε = {format_epsilon(plan.reserve)} there is ρ = {beside} "
+        f"for Gaussian noise; without the reserve it would be {plain}."
+    ]
 
 
 def _thousand_people(plan: Plan) -> TextSection:
@@ -505,11 +524,15 @@ def budget_state_card(budget_state: BudgetState) -> list[TextSection]:
 
 
 def _budget_lines(budget_state: BudgetState) -> list[str]:
-    lines = [f"Budget: {budget_words(budget_state.plan)}.", *_unit_lines(budget_state)]
+    lines = [f"Budget: {budget_words(budget_state.plan)}.", *_reserve_lines(budget_state.plan)]
+    lines += _unit_lines(budget_state)
     if not budget_state.debits:
         lines.append("Nothing has been spent.")
     elif budget_state.epsilon == math.inf:
         lines.append("Spent: all of it, on a release of its own.")
+    elif budget_state.reading == "promised":
+        count = format_plural(budget_state.debits, "debit")
+        lines.append(f"Spent: {count}, not all of them pure, so that all of it is what they keep.")
     else:
         read = "" if budget_state.reading == "pure" else ", added up as ρ of zero-concentrated DP"
         count = format_plural(budget_state.debits, "debit")

@@ -28,7 +28,7 @@ MAX_EXPLAINED_NOISE = 1_000_000
 """The largest noise that is explained, divided by the sensitivity."""
 
 
-@add_options("target", without=("epsilon", "delta", "rho"))
+@add_options("target", without=("epsilon", "delta", "rho", "reserve"))
 def explain(
     target: Mapping[str, Any],
     epsilon: Annotated[str | None, typer.Option(help="ε in nats.")] = None,

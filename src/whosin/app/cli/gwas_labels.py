@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from whosin.app.cli.main import (
+    EXCLUDED_STUDY_WORDS,
     Json,
     LedgerPlace,
     NewPeople,
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from whosin.gwas.labels import LabelledPeople, LabelPlan
 
 app = typer.Typer()
-LABEL_EXCLUSIONS = ("secret", "linked", "known", "uninformed", "family", "people", "delta")
+LABEL_EXCLUSIONS = tuple(word for word in EXCLUDED_STUDY_WORDS if word != "size-known")
 BEACON_EXCLUSIONS = (*LABEL_EXCLUSIONS, "size-known")
 PHENOTYPE_SUFFIXES = (".txt", ".tsv", ".pheno", ".phen")
 

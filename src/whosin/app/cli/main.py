@@ -382,7 +382,7 @@ def _import_error(name: str, what: str, error: BaseException) -> InvalidInput:
 # What the commands about association studies share.
 
 NEIGHBOUR_WORDS = ("secret", "size-known", "linked", "known", "uninformed", "family", "people")
-EXCLUDED_STUDY_WORDS = (*NEIGHBOUR_WORDS, "delta")
+EXCLUDED_STUDY_WORDS = (*NEIGHBOUR_WORDS, "delta", "reserve")
 """Options that a study does not take, since everyone knows how many cases there are."""
 
 

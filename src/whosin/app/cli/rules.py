@@ -101,7 +101,7 @@ def check(
 
 
 @app.command()
-@add_options("target", "adversary", without=("secret",))
+@add_options("target", "adversary", without=("secret", "reserve"))
 def plan(
     target: Mapping[str, Any],
     adversary: Mapping[str, Any],

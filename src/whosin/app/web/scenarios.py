@@ -548,7 +548,7 @@ ledger = sys.argv[2] if len(sys.argv) > 2 else {ledger}
 # Who may be looking, and how sure they may become.
 target = {target}
 adversaries = {family}
-plan = wi.calibrate(target, adversaries, delta={delta!r})
+plan = wi.calibrate(target, adversaries, delta={delta!r}{reserve})
 table = wi.Table(
     folder / {source!r},
     {privacy_unit!r},
@@ -586,6 +586,7 @@ def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str
         target=_constructor_call(plan.target),
         family=_constructor_call(plan.family),
         delta=plan.delta,
+        reserve=f", reserve={plan.reserve!r}" if plan.reserve else "",
         source=table["source"],
         privacy_unit=table["privacy_unit"],
         domains=dict(data.get("domains", {})),

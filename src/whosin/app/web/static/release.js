@@ -518,7 +518,7 @@ function spelledOut(word, value) {
 async function load(view) {
   const loaded = view.scenario;
   const who = loaded.adversary ?? {};
-  const { delta, candidates: several, ...wanted } = loaded.target;
+  const { delta, reserve: _, candidates: several, ...wanted } = loaded.target; // a reserve is the ledger's
   const [kind, value] = Object.entries(wanted)[0] ?? ["posterior", "60%"];
   if (wanted.rho !== undefined && Object.keys(who).some((word) => word !== "secret")) {
     throw new Error("With several candidates this page takes no [adversary]; whosin release does.");
