@@ -25,7 +25,8 @@ from whosin.errors import (
 )
 from whosin.exact import exact_fraction, exp_up, rational, read_ranged, round_up
 from whosin.ledger import Debit, Ledger
-from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend, epsilon_from_zcdp
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Cost, Spend
+from whosin.ledger.encoding import epsilon_from_zcdp
 
 __all__ = ["SUPPORTED_TOOLS", "Guarantee", "debit_guarantee", "read", "read_curve"]
 

@@ -24,7 +24,6 @@ from suspending_checks import check_forking
 from whosin import ledger as books
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, UnknownName
 from whosin.ledger import Cost, Spend, encoding, verify
-from whosin.ledger import budget as ledger_budget
 from whosin.ledger.budget import Budget, best_accounting, describe_promise
 from whosin.ledger.store import format_moment
 from whosin.report import card
@@ -66,11 +65,11 @@ def brute_epsilon(rho: float, delta: float) -> float:
 @pytest.mark.parametrize("rho", some([1e-9, 1e-4, 0.01, 0.1, 1, 30], 3))
 @pytest.mark.parametrize("delta", some([1e-12, 1e-6, 1e-2], 2))
 def test_the_conversion_is_safe_and_the_best_over_orders(rho, delta):
-    found = ledger_budget.epsilon_of(round(rho * ONE), Fraction(delta)) / ONE
+    found = encoding.epsilon_of(round(rho * ONE), Fraction(delta)) / ONE
     assert found == pytest.approx(max(0, brute_epsilon(rho, delta)), rel=1e-6, abs=2e-12)
     if found == 0:  # so little that it is within δ alone
         return
-    back = ledger_budget.concentrated_limit(round(found * ONE), Fraction(delta)) / ONE
+    back = encoding.concentrated_limit(round(found * ONE), Fraction(delta)) / ONE
     assert back == pytest.approx(rho, rel=1e-6, abs=2e-12)
 
 
@@ -80,7 +79,7 @@ def test_the_conversion_agrees_with_dp_accounting(rho, delta):
 
     orders = [1 + math.exp(x / 200) for x in range(-1000, 1600)]
     theirs, _ = rdp_privacy_accountant.compute_epsilon(orders, [a * rho for a in orders], delta)
-    ours = ledger_budget.epsilon_of(round(rho * ONE), Fraction(delta)) / ONE
+    ours = encoding.epsilon_of(round(rho * ONE), Fraction(delta)) / ONE
     assert ours == pytest.approx(float(theirs), rel=1e-4) and ours >= float(theirs) * (1 - 1e-4)
 
 
@@ -89,7 +88,7 @@ def test_the_conversion_is_above_the_exact_profile_of_gaussian_noise(rho, delta)
     """ρ-zCDP of Gaussian noise promises no more than its exact δ(ε) (Balle and Wang 2018)."""
     from scipy.special import log_ndtr
 
-    epsilon = ledger_budget.epsilon_of(math.ceil(rho * ONE), Fraction(delta)) / ONE
+    epsilon = encoding.epsilon_of(math.ceil(rho * ONE), Fraction(delta)) / ONE
     sigma = 1 / math.sqrt(2 * rho)
     above, below = (
         log_ndtr(1 / (2 * sigma) - epsilon * sigma),
@@ -101,7 +100,7 @@ def test_the_conversion_is_above_the_exact_profile_of_gaussian_noise(rho, delta)
 @given(st.integers(1, 10**15), st.integers(1, 10**15))
 def test_levels_are_fixed_in_advance_and_cover(rho, budget):
     rho = min(rho, budget)
-    number, end = ledger_budget.filter_level(rho, budget)
+    number, end = encoding.filter_level(rho, budget)
     assert rho <= end <= budget
     assert end**4 * 2**number <= budget**4 < (end + 1) ** 4 * 2**number
     lower = math.isqrt(math.isqrt(budget**4 >> (number + 1)))
@@ -109,8 +108,8 @@ def test_levels_are_fixed_in_advance_and_cover(rho, budget):
 
 
 def test_levels_use_no_more_than_their_share_of_delta():
-    lower = sum(ledger_budget.level_share(j) for j in range(1, 2000))
-    assert ledger_budget.level_share(0) + lower + Fraction(1, 4) <= 1  # a quarter: single answers
+    lower = sum(encoding.level_share(j) for j in range(1, 2000))
+    assert encoding.level_share(0) + lower + Fraction(1, 4) <= 1  # a quarter: single answers
     assert lower > Fraction(1, 4) - Fraction(1, 1000)
 
 
@@ -287,10 +286,10 @@ def test_costs_and_conversions_without_end():
     endless = encoding.INFINITE_UNITS
     assert Cost.pure(math.inf) == Cost(endless, endless)
     assert (Cost.pure(math.inf) + Cost.pure(5)).epsilon == endless
-    assert ledger_budget.epsilon_of(0, Fraction(0)) == 0
-    assert ledger_budget.epsilon_of(5, Fraction(0)) == endless
-    assert ledger_budget.epsilon_of(endless, Fraction(1, 2)) == endless
-    assert ledger_budget.concentrated_budget(ONE, Fraction(0)) == 0
+    assert encoding.epsilon_of(0, Fraction(0)) == 0
+    assert encoding.epsilon_of(5, Fraction(0)) == endless
+    assert encoding.epsilon_of(endless, Fraction(1, 2)) == endless
+    assert encoding.concentrated_budget(ONE, Fraction(0)) == 0
 
 
 # What was spent, in beliefs
@@ -308,7 +307,7 @@ def test_gaussian_answers_share_a_plan_with_a_delta(ledger):
         if not number:  # the first spending reads small
             assert 0.1 * FAILING.epsilon < budget_state.epsilon < 0.15 * FAILING.epsilon
         # What was spent so far is read at a level fixed in advance, never below the plain reading.
-        plain = ledger_budget.epsilon_of(budget_state.spent.rho, Fraction(FAILING.dp_delta) / 2)
+        plain = encoding.epsilon_of(budget_state.spent.rho, Fraction(FAILING.dp_delta) / 2)
         assert plain <= budget_state.epsilon * ONE * (1 + 1e-9)
     with pytest.raises(BudgetRefused, match=r"ρ = .* is more than the .* left"):
         ledger.debit("d", "more", gaussian(part))

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -17,12 +19,11 @@ from whosin.calibration import Plan
 from whosin.ledger import Cost, encoding
 from whosin.ledger.budget import (
     Budget,
-    concentrated_limit,
+    affordable_epsilon,
     conversion_delta,
-    epsilon_from_rho,
     fixed_order,
+    price_epsilon,
     price_spend,
-    rho_from_epsilon,
 )
 from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS, ZERO_COST
 
@@ -86,8 +87,8 @@ def worst_delta(choices: Sequence[Choice], plan: Plan, depth: int) -> float:
     ("epsilon", "delta", "reserve"),
     [("1", "0.1", "0.4"), ("2", "0.3", "1"), ("1.5", "0.05", "0.6"), ("3", "0.02", "1.5")],
 )
-def test_no_adaptive_choice_exceeds_the_promise(epsilon, delta, reserve) -> None:
-    plan = wi.calibrate(wi.Epsilon(epsilon), delta=delta, reserve=reserve)
+def test_no_adaptive_choice_exceeds_the_promise(epsilon: str, delta: str, reserve: str) -> None:
+    plan = wi.calibrate(wi.Epsilon(epsilon), delta=float(delta), reserve=reserve)
     kept = Fraction(reserve)
     choices = [
         *map(response, (kept, kept / 2, Fraction(epsilon) * 4 / 5)),
@@ -124,7 +125,7 @@ def test_a_cost_is_the_divergence_at_the_order_and_no_less() -> None:
             assert refuted == (factor < 1 and left != 2 * 10**11)
 
 
-def test_a_budget_with_a_reserve_holds_it_and_no_more(tmp_path) -> None:
+def test_a_budget_with_a_reserve_holds_it_and_no_more(tmp_path: Path) -> None:
     with wi.Ledger(tmp_path / "ledger.db", who="ann") as ledger:
         check_reserve(ledger)
 
@@ -132,11 +133,11 @@ def test_a_budget_with_a_reserve_holds_it_and_no_more(tmp_path) -> None:
 def test_the_limit_is_proved_and_a_larger_one_is_not() -> None:
     budget = Budget.of(PLAN)
     assert budget.proved(PLAN) and not replace(budget, rho=budget.rho + 3).proved(PLAN)
-    order, delta = fixed_order(PLAN), 0.75e-6
+    order, delta = fixed_order(PLAN) or Fraction(1), 0.75e-6
     level = float(order) * budget.rho / EPSILON_UNITS
     excess = (-math.log(delta) - math.log(order)) / (float(order) - 1) + math.log1p(-1 / order)
     assert level + excess == pytest.approx(1, abs=1e-9)
-    limit = concentrated_limit(encoding.EPSILON_UNITS, conversion_delta(PLAN), order)
+    limit = encoding.concentrated_limit(encoding.EPSILON_UNITS, conversion_delta(PLAN), order)
     assert 0 <= limit - budget.rho < 10
     plain = Budget.of(wi.calibrate(wi.Epsilon(1), delta=1e-6))
     assert not budget.proved(wi.calibrate(wi.Epsilon(1), delta=1e-6)) or budget.rho < plain.rho
@@ -144,20 +145,22 @@ def test_the_limit_is_proved_and_a_larger_one_is_not() -> None:
 
 def test_prices_and_their_inverse() -> None:
     plain = replace(PLAN, reserve=0.0)
-    assert rho_from_epsilon(3 * 10**11, plain) == encoding.rho_from_epsilon(3 * 10**11)
+    assert price_epsilon(3 * 10**11, plain) == encoding.rho_from_epsilon(3 * 10**11)
     last = 0
     for epsilon in (1, 10**6, 10**9, 10**10, 10**11, 3 * 10**11, 10**12):
-        cost = rho_from_epsilon(epsilon, PLAN)
+        cost = price_epsilon(epsilon, PLAN)
         assert last <= cost <= encoding.rho_from_epsilon(epsilon)
-        assert rho_from_epsilon(epsilon_from_rho(cost, PLAN), PLAN) <= cost
-        assert epsilon_from_rho(cost, PLAN) >= epsilon
+        assert price_epsilon(affordable_epsilon(cost, PLAN), PLAN) <= cost
+        assert affordable_epsilon(cost, PLAN) >= epsilon
         last = cost
     # A level that is no ε of differential privacy has no ρ, and keeps none.
     spend = ask(Cost(10**11, INFINITE_UNITS))
     assert price_spend(spend, PLAN) == spend and price_spend(ask(Cost.pure(1)), plain).costs
 
 
-def test_what_is_promised_is_the_budget_and_pure_answers_may_report_their_sum(tmp_path) -> None:
+def test_the_budget_is_promised_and_pure_answers_report_their_sum(
+    tmp_path: Path,
+) -> None:
     with wi.Ledger(tmp_path / "ledger.db", who="ann") as ledger:
         ledger.register("d", PLAN)
         ledger.debit("d", "pure", ask(Cost.pure("0.2")))
@@ -171,7 +174,7 @@ def test_what_is_promised_is_the_budget_and_pure_answers_may_report_their_sum(tm
         assert ledger.budget_state("d").left < 10**6
 
 
-def test_a_plan_keeps_its_reserve(tmp_path) -> None:
+def test_a_plan_keeps_its_reserve(tmp_path: Path) -> None:
     path = tmp_path / "plan.json"
     PLAN.save(path)
     assert wi.Plan.load(path) == PLAN and PLAN.to_dict()["reserve"] == 0.3
@@ -191,7 +194,7 @@ def test_a_plan_keeps_its_reserve(tmp_path) -> None:
         | {"delta": 1e-6, "reserve": 0.01},
     ],
 )
-def test_bad_reserves_are_one_sentence(given) -> None:
+def test_bad_reserves_are_one_sentence(given: dict[str, Any]) -> None:
     with refused("reserve") as caught:
         wi.calibrate(**given)
     assert ". " not in str(caught.value)

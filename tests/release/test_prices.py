@@ -17,7 +17,8 @@ from refusals import refused
 from whosin import release
 from whosin.distortion import PerRow
 from whosin.ledger import encoding
-from whosin.ledger.budget import NEIGHBOUR_RELATIONS, concentrated_budget
+from whosin.ledger.budget import NEIGHBOUR_RELATIONS
+from whosin.ledger.encoding import concentrated_budget
 from whosin.noise import GaussianNoise, LaplaceNoise
 from whosin.release.budget_allocation import RemainingBudget, estimate_batch_cost, split_budget
 from whosin.release.cost import NoisyAggregate, Share

@@ -21,13 +21,12 @@ may be spent; the total is checked at every debit, and is what protects people.
 from __future__ import annotations
 
 import json
-import math
 from bisect import bisect_right
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import date, timedelta
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any
 
 from whosin.beliefs import NEIGHBOUR_RELATIONS as NEIGHBOUR_RELATIONS
@@ -41,12 +40,10 @@ from whosin.errors import (
     spell,
 )
 from whosin.exact import (
-    ball,
-    ball_end,
     read_ranged,
 )
 from whosin.ledger import encoding
-from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS
+from whosin.ledger.encoding import INFINITE_UNITS
 from whosin.ledger.encoding import ZERO_COST as ZERO_COST
 from whosin.ledger.encoding import Cost as Cost
 from whosin.ledger.registration import Registration, read_registration
@@ -159,62 +156,6 @@ def describe_promise(plan: Plan) -> dict[str, Any]:
 # one order says of a part of ρ is little: the whole budget is what is promised, nothing is read
 # in between but pure ε, and the quarter of δ for that goes to the conversion.
 
-CERTIFYING_BITS = 200
-ORDER_RANGE = (-16.0, 28.0)
-"""Where ln(α − 1) is looked for: the best α − 1 is about √(ln(1/δ)/ρ)."""
-
-
-@lru_cache(maxsize=1024)
-def epsilon_of(rho: int, delta: Fraction) -> int:
-    """An ε, in units and rounded up, that ρ-zCDP is proved to give at δ.
-
-    ε = αρ + (ln(1/δ) + (α−1) ln(1−1/α) − ln α) / (α−1) for any order α > 1 (Canonne, Kamath and
-    Steinke 2020, Corollary 13): the best order is looked for in floats, its ε is certified.
-    """
-    if rho == 0:
-        return 0
-    if rho >= INFINITE_UNITS or delta <= 0:
-        return INFINITE_UNITS
-    at, log_delta = rho / EPSILON_UNITS, _log_down(delta)
-    order = _best_order(lambda a: a * at + _order_excess(a, log_delta))
-    certified = math.ceil(_epsilon_at_order(order, delta, Fraction(rho, EPSILON_UNITS)))
-    return min(INFINITE_UNITS, max(0, certified))
-
-
-def epsilon_from_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
-    """The least ε, rounded up to a unit, that is proved for ρ-zCDP at δ; see `epsilon_of`."""
-    return Fraction(epsilon_of(math.ceil(rho * EPSILON_UNITS), delta), EPSILON_UNITS)
-
-
-@lru_cache(maxsize=1024)
-def concentrated_limit(epsilon: int, delta: Fraction, order: Fraction | None = None) -> int:
-    """The largest ρ, in units, that is proved to give (ε, δ)-DP; 0 where there is none.
-
-    Args:
-        order: where it is the Rényi divergence at this order, over the order.
-    """
-    if delta <= 0 or epsilon <= 0:
-        return 0
-    level, log_delta = epsilon / EPSILON_UNITS, _log_down(delta)
-    if order is None:
-        order = _best_order(lambda a: (_order_excess(a, log_delta) - level) / a)
-    left = epsilon - _epsilon_at_order(order, delta, Fraction(0))
-    return min(INFINITE_UNITS - 1, max(0, math.floor(left / order)))
-
-
-def concentrated_budget(epsilon: int, delta: Fraction, order: Fraction | None = None) -> int:
-    """A little less than the limit, so that every machine's search for the order proves it."""
-    limit = concentrated_limit(epsilon, delta, order)
-    return max(0, limit - limit // 2**40 - 2)
-
-
-FIXED_ORDERS = [
-    1 + Fraction(32 + step, 32) * Fraction(2) ** octave
-    for octave in range(-10, 28)
-    for step in range(32)
-]
-"""Orders a thirty-second of an octave apart, so that every machine chooses the same."""
-
 
 def fixed_order(plan: Plan) -> Fraction | None:
     """The order at which a plan with a reserve is accounted for: the one that leaves the most ρ
@@ -222,31 +163,25 @@ def fixed_order(plan: Plan) -> Fraction | None:
     if not plan.reserve:
         return None
     kept = encoding.cost_units(plan.reserve, "reserve")
-    return _order_beside(plan_total(plan)[0] - kept, conversion_delta(plan))
+    return encoding.order_beside(plan_total(plan)[0] - kept, conversion_delta(plan))
 
 
-@lru_cache(maxsize=256)
-def _order_beside(epsilon: int, delta: Fraction) -> Fraction:
-    level, log_delta = epsilon / EPSILON_UNITS, _log_down(delta)
-    return min(FIXED_ORDERS, key=lambda a: (_order_excess(float(a), log_delta) - level) / float(a))
-
-
-def rho_from_epsilon(epsilon: int, plan: Plan) -> int:
+def price_epsilon(epsilon: int, plan: Plan) -> int:
     """What an ε-DP answer costs in ρ, in units and rounded up: ε²/2, or under a plan with a reserve
     at most the Rényi divergence of randomised response at the fixed order, over the order."""
     plain, order = encoding.rho_from_epsilon(epsilon), fixed_order(plan)
     if order is None or plain >= INFINITE_UNITS:
         return plain
-    return min(plain, _response_at_order(epsilon, order))
+    return min(plain, encoding.response_at_order(epsilon, order))
 
 
-def epsilon_from_rho(rho: int, plan: Plan) -> int:
+def affordable_epsilon(rho: int, plan: Plan) -> int:
     """The largest ε, in units, up to the plan's, of an answer that costs at most ρ."""
     plain = encoding.epsilon_from_rho(rho)
     if not plan.reserve or rho <= 0:
         return plain
     whole = range(plan_total(plan)[0] + 1)
-    return max(plain, bisect_right(whole, rho, key=partial(rho_from_epsilon, plan=plan)) - 1)
+    return max(plain, bisect_right(whole, rho, key=partial(price_epsilon, plan=plan)) - 1)
 
 
 def price_spend(spend: Spend, plan: Plan) -> Spend:
@@ -255,75 +190,11 @@ def price_spend(spend: Spend, plan: Plan) -> Spend:
         return spend
     costs = {
         # A level that is no ε of differential privacy has no ρ, and gets none.
-        relation: replace(cost, rho=min(cost.rho, rho_from_epsilon(cost.epsilon, plan)))
+        relation: replace(cost, rho=min(cost.rho, price_epsilon(cost.epsilon, plan)))
         for relation, cost in spend.costs.items()
         if cost.rho < INFINITE_UNITS
     }
     return replace(spend, costs={**spend.costs, **costs})
-
-
-@lru_cache(maxsize=4096)
-def _response_at_order(epsilon: int, order: Fraction) -> int:
-    """At least R/α, in units, for R = ln((e^(αε) + e^((1−α)ε)) / (1 + e^ε)) / (α − 1), the Rényi
-    divergence of randomised response, which every ε-DP answer is a function of."""
-    from flint import ctx
-
-    with ctx.workprec(CERTIFYING_BITS):
-        a, e = ball(order), ball(Fraction(epsilon, EPSILON_UNITS))
-        moment = ((a * e).exp() + ((1 - a) * e).exp()) / (1 + e.exp())
-        return math.ceil(ball_end((EPSILON_UNITS * moment.log() / (a * (a - 1))).upper()))
-
-
-def filter_level(rho: int, budget: int) -> tuple[int, int]:
-    """(j, ρⱼ) of the lowest level that ends at ρ or above; ρⱼ = budget·2^(−j/4), rounded down."""
-    assert 0 < rho <= budget
-    result = max(0, math.floor(4 * math.log2(budget / rho)) + 1)
-    while _level_end(result, budget) < rho:
-        result -= 1
-    return result, _level_end(result, budget)
-
-
-def level_share(number: int) -> Fraction:
-    """The part of δ that pays for reading at a level."""
-    return Fraction(1, 4 * number * (number + 1)) if number else Fraction(1, 2)
-
-
-def _level_end(number: int, budget: int) -> int:
-    return math.isqrt(math.isqrt(budget**4 >> number))
-
-
-def _order_excess(order: float, log_delta: float) -> float:
-    return (-log_delta - math.log(order)) / (order - 1) + math.log1p(-1 / order)
-
-
-def _epsilon_at_order(order: Fraction, delta: Fraction, rho: Fraction) -> Fraction:
-    """At least the ε of the order, in units."""
-    from flint import ctx
-
-    with ctx.workprec(CERTIFYING_BITS):
-        a, d, r = map(ball, (order, delta, rho))
-        result = EPSILON_UNITS * (a * r + (-d.log() - a.log()) / (a - 1) + (1 - 1 / a).log())
-        return ball_end(result.upper())
-
-
-def _best_order(score: Callable[[float], float]) -> Fraction:
-    """An order of about the least score: a grid in ln(α − 1), then golden sections."""
-    low, high = ORDER_RANGE
-    steps = [low + (high - low) * step / 88 for step in range(89)]
-    start = min(steps, key=lambda x: score(1 + math.exp(x)))
-    low, high = start - 0.5, start + 0.5
-    golden = (math.sqrt(5) - 1) / 2
-    for _ in range(50):
-        left, right = high - golden * (high - low), low + golden * (high - low)
-        if score(1 + math.exp(left)) < score(1 + math.exp(right)):
-            high = right
-        else:
-            low = left
-    return Fraction(1 + math.exp((low + high) / 2))
-
-
-def _log_down(value: Fraction) -> float:
-    return math.log(value.numerator) - math.log(value.denominator)
 
 
 @dataclass(frozen=True)
@@ -347,7 +218,7 @@ class Budget:
     def of(cls, plan: Plan) -> Budget:
         """The plan's ε is the total."""
         epsilon, delta = plan_total(plan)
-        rho = concentrated_budget(epsilon, conversion_delta(plan), fixed_order(plan))
+        rho = encoding.concentrated_budget(epsilon, conversion_delta(plan), fixed_order(plan))
         return cls(plan.relation, epsilon, rho, delta // 4, not plan.composes)
 
     def part(self, share: object) -> Budget:
@@ -368,7 +239,7 @@ class Budget:
     def proved(self, plan: Plan) -> bool:
         """Whether this total, which may have been written elsewhere, keeps the plan."""
         epsilon, delta = plan_total(plan)
-        limit = concentrated_limit(epsilon, conversion_delta(plan), fixed_order(plan))
+        limit = encoding.concentrated_limit(epsilon, conversion_delta(plan), fixed_order(plan))
         fixed = Budget(plan.relation, epsilon, self.rho, delta // 4, not plan.composes)
         return self == fixed and 0 <= self.rho <= limit
 
@@ -376,7 +247,7 @@ class Budget:
 def conversion_delta(plan: Plan) -> Fraction:
     """The part of δ that pays for reading the whole ρ as ε: half, and with a reserve also the
     quarter for reading what was spent."""
-    share = Fraction(3, 4) if plan.reserve else level_share(0)
+    share = Fraction(3, 4) if plan.reserve else encoding.level_share(0)
     return Fraction(plan_total(plan)[1], encoding.DELTA_UNITS) * share
 
 
@@ -398,9 +269,9 @@ def best_reading(
     if whole and 0 < cost.rho < INFINITE_UNITS:
         result = epsilon
     elif 0 < cost.rho <= rho:
-        number, end = filter_level(cost.rho, rho)
-        share = Fraction(delta, encoding.DELTA_UNITS) * level_share(number)
-        result = min(epsilon, epsilon_of(end, share))
+        number, end = encoding.filter_level(cost.rho, rho)
+        share = Fraction(delta, encoding.DELTA_UNITS) * encoding.level_share(number)
+        result = min(epsilon, encoding.epsilon_of(end, share))
     return min((cost.epsilon, "pure"), (result, name), key=lambda pair: pair[0])
 
 

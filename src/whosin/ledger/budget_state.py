@@ -32,11 +32,11 @@ from whosin.ledger.budget import (
     Quota,
     Schedule,
     Spend,
+    affordable_epsilon,
     best_accounting,
     describe_promise,
-    epsilon_from_rho,
     last_day,
-    rho_from_epsilon,
+    price_epsilon,
 )
 from whosin.ledger.registration import RegisteredTable
 from whosin.notebook_display import Displayed
@@ -256,7 +256,7 @@ class BudgetState(Displayed):
     def left(self) -> int:
         """The same in units."""
         pure, rho = self._unspent
-        return max(pure, epsilon_from_rho(rho, self.plan))
+        return max(pure, affordable_epsilon(rho, self.plan))
 
     def room(self, asked: Cost) -> int:
         """What is left for a question like this, in units: none where it needs more δ, and ρ where
@@ -279,7 +279,7 @@ class BudgetState(Displayed):
     def spendable_units(self) -> int:
         """The same in units."""
         pure = drop_dust(self._unspent[0], self.budget.epsilon, self.debits)
-        return max(pure, epsilon_from_rho(self._spendable_rho, self.plan))
+        return max(pure, affordable_epsilon(self._spendable_rho, self.plan))
 
     @property
     def spendable_rho(self) -> float:
@@ -437,7 +437,7 @@ def check_session(
         raise BudgetRefused(f"{allowed}, and this is a different plan", field="plan")
     if share is not None:
         budget = budget.part(share)
-    rho = budget.rho or rho_from_epsilon(budget.epsilon, budget_state.plan)
+    rho = budget.rho or price_epsilon(budget.epsilon, budget_state.plan)
     whole = Cost(budget.epsilon, rho, budget.delta)
     known = PartLevel() if level is None else level
     seen = budget_state if part is None else budget_state.seen_from(known)

@@ -1,4 +1,4 @@
-"""How a ledger writes things: whole units of ε, ρ and δ, digests, canonical JSON, names.
+"""How a ledger writes things: units of ε, ρ and δ, what ρ means at a δ, digests, JSON, names.
 
 Costs as whole numbers, so that sums are exact: ε and ρ in 10^-12, δ in 10^-18. What is spent is
 rounded up, what may be spent is rounded down. `INFINITE_UNITS` stands for a cost that a reading
@@ -12,15 +12,16 @@ import hashlib
 import json
 import math
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import lru_cache
 from math import isqrt
 from typing import Any
 
 from whosin.errors import InvalidInput, invalid_value, shorten
-from whosin.exact import rational
+from whosin.exact import ball, ball_end, rational
 
 EPSILON_UNITS = 10**12
 DELTA_UNITS = 10**18
@@ -145,6 +146,136 @@ class Cost:
 ZERO_COST = Cost(0, 0)
 INFINITE_COST = Cost(INFINITE_UNITS, INFINITE_UNITS)
 """Where there is no finite one."""
+
+
+# From ρ to (ε, δ): which of these a history is within is for `budget` to say.
+
+CERTIFYING_BITS = 200
+ORDER_RANGE = (-16.0, 28.0)
+"""Where ln(α − 1) is looked for: the best α − 1 is about √(ln(1/δ)/ρ)."""
+
+
+@lru_cache(maxsize=1024)
+def epsilon_of(rho: int, delta: Fraction) -> int:
+    """An ε, in units and rounded up, that ρ-zCDP is proved to give at δ.
+
+    ε = αρ + (ln(1/δ) + (α−1) ln(1−1/α) − ln α) / (α−1) for any order α > 1 (Canonne, Kamath and
+    Steinke 2020, Corollary 13): the best order is looked for in floats, its ε is certified.
+    """
+    if rho == 0:
+        return 0
+    if rho >= INFINITE_UNITS or delta <= 0:
+        return INFINITE_UNITS
+    at, log_delta = rho / EPSILON_UNITS, _log_down(delta)
+    order = _best_order(lambda a: a * at + _order_excess(a, log_delta))
+    certified = math.ceil(_epsilon_at_order(order, delta, Fraction(rho, EPSILON_UNITS)))
+    return min(INFINITE_UNITS, max(0, certified))
+
+
+def epsilon_from_zcdp(rho: Fraction, delta: Fraction) -> Fraction:
+    """The least ε, rounded up to a unit, that is proved for ρ-zCDP at δ; see `epsilon_of`."""
+    return Fraction(epsilon_of(math.ceil(rho * EPSILON_UNITS), delta), EPSILON_UNITS)
+
+
+@lru_cache(maxsize=1024)
+def concentrated_limit(epsilon: int, delta: Fraction, order: Fraction | None = None) -> int:
+    """The largest ρ, in units, that is proved to give (ε, δ)-DP; 0 where there is none.
+
+    Args:
+        order: where it is the Rényi divergence at this order, over the order.
+    """
+    if delta <= 0 or epsilon <= 0:
+        return 0
+    level, log_delta = epsilon / EPSILON_UNITS, _log_down(delta)
+    if order is None:
+        order = _best_order(lambda a: (_order_excess(a, log_delta) - level) / a)
+    left = epsilon - _epsilon_at_order(order, delta, Fraction(0))
+    return min(INFINITE_UNITS - 1, max(0, math.floor(left / order)))
+
+
+def concentrated_budget(epsilon: int, delta: Fraction, order: Fraction | None = None) -> int:
+    """A little less than the limit, so that every machine's search for the order proves it."""
+    limit = concentrated_limit(epsilon, delta, order)
+    return max(0, limit - limit // 2**40 - 2)
+
+
+FIXED_ORDERS = [
+    1 + Fraction(32 + step, 32) * Fraction(2) ** octave
+    for octave in range(-10, 28)
+    for step in range(32)
+]
+"""Orders a thirty-second of an octave apart, so that every machine chooses the same."""
+
+
+@lru_cache(maxsize=256)
+def order_beside(epsilon: int, delta: Fraction) -> Fraction:
+    """The order among `FIXED_ORDERS` at which most ρ is left within (ε, δ)."""
+    level, log_delta = epsilon / EPSILON_UNITS, _log_down(delta)
+    return min(FIXED_ORDERS, key=lambda a: (_order_excess(float(a), log_delta) - level) / float(a))
+
+
+@lru_cache(maxsize=4096)
+def response_at_order(epsilon: int, order: Fraction) -> int:
+    """At least R/α, in units, for R = ln((e^(αε) + e^((1−α)ε)) / (1 + e^ε)) / (α − 1), the Rényi
+    divergence of randomised response, which every ε-DP answer is a function of."""
+    from flint import ctx
+
+    with ctx.workprec(CERTIFYING_BITS):
+        a, e = ball(order), ball(Fraction(epsilon, EPSILON_UNITS))
+        moment = ((a * e).exp() + ((1 - a) * e).exp()) / (1 + e.exp())
+        return math.ceil(ball_end((EPSILON_UNITS * moment.log() / (a * (a - 1))).upper()))
+
+
+def filter_level(rho: int, budget: int) -> tuple[int, int]:
+    """(j, ρⱼ) of the lowest level that ends at ρ or above; ρⱼ = budget·2^(−j/4), rounded down."""
+    assert 0 < rho <= budget
+    result = max(0, math.floor(4 * math.log2(budget / rho)) + 1)
+    while _level_end(result, budget) < rho:
+        result -= 1
+    return result, _level_end(result, budget)
+
+
+def level_share(number: int) -> Fraction:
+    """The part of δ that pays for reading at a level."""
+    return Fraction(1, 4 * number * (number + 1)) if number else Fraction(1, 2)
+
+
+def _level_end(number: int, budget: int) -> int:
+    return math.isqrt(math.isqrt(budget**4 >> number))
+
+
+def _order_excess(order: float, log_delta: float) -> float:
+    return (-log_delta - math.log(order)) / (order - 1) + math.log1p(-1 / order)
+
+
+def _epsilon_at_order(order: Fraction, delta: Fraction, rho: Fraction) -> Fraction:
+    """At least the ε of the order, in units."""
+    from flint import ctx
+
+    with ctx.workprec(CERTIFYING_BITS):
+        a, d, r = map(ball, (order, delta, rho))
+        result = EPSILON_UNITS * (a * r + (-d.log() - a.log()) / (a - 1) + (1 - 1 / a).log())
+        return ball_end(result.upper())
+
+
+def _best_order(score: Callable[[float], float]) -> Fraction:
+    """An order of about the least score: a grid in ln(α − 1), then golden sections."""
+    low, high = ORDER_RANGE
+    steps = [low + (high - low) * step / 88 for step in range(89)]
+    start = min(steps, key=lambda x: score(1 + math.exp(x)))
+    low, high = start - 0.5, start + 0.5
+    golden = (math.sqrt(5) - 1) / 2
+    for _ in range(50):
+        left, right = high - golden * (high - low), low + golden * (high - low)
+        if score(1 + math.exp(left)) < score(1 + math.exp(right)):
+            high = right
+        else:
+            low = left
+    return Fraction(1 + math.exp((low + high) / 2))
+
+
+def _log_down(value: Fraction) -> float:
+    return math.log(value.numerator) - math.log(value.denominator)
 
 
 FIRST_HEAD = "0" * 64

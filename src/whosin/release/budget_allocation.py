@@ -35,7 +35,7 @@ from whosin.errors import (
 )
 from whosin.exact import format_figures, rational
 from whosin.ledger import encoding
-from whosin.ledger.budget import Budget, Cost, epsilon_from_rho, price_spend, rho_from_epsilon
+from whosin.ledger.budget import Budget, Cost, affordable_epsilon, price_epsilon, price_spend
 from whosin.release.cost import (
     OPTIMAL_SPLIT,
     CostEstimate,
@@ -120,7 +120,7 @@ def _pay_widths(
     if not gaussian and unspent.epsilon:
         left = replace(left, epsilon=free)
     else:  # where ε counts by its ρ, the ρ of what is left of it
-        rho = free if gaussian else rho_from_epsilon(free, unspent.plan)
+        rho = free if gaussian else price_epsilon(free, unspent.plan)
         left = replace(left, rho=rho)
     given = [
         (unit, replace(share, delta=delta) if unit.query.needs_delta else share)
@@ -135,7 +135,7 @@ def share_units(share: Share, gaussian: bool) -> int:
         return math.ceil(share.epsilon * encoding.EPSILON_UNITS)
     if share.rho:
         return math.ceil(share.rho * encoding.EPSILON_UNITS)
-    return rho_from_epsilon(math.ceil(share.epsilon * encoding.EPSILON_UNITS), share.plan)
+    return price_epsilon(math.ceil(share.epsilon * encoding.EPSILON_UNITS), share.plan)
 
 
 MAX_NEEDED_COST = 10**6
@@ -250,7 +250,7 @@ def divisible_units(unspent: RemainingBudget, noise: str) -> int:
     return (
         unspent.rho
         if noise == "gaussian"
-        else unspent.epsilon or epsilon_from_rho(unspent.rho, unspent.plan)
+        else unspent.epsilon or affordable_epsilon(unspent.rho, unspent.plan)
     )
 
 
@@ -270,7 +270,7 @@ def divide_budget(
         rho = amount if gaussian and (query.takes_gaussian or query.selects) else 0
         if query.selects and not gaussian and not unspent.epsilon:
             rho = amount**2 // (2 * encoding.EPSILON_UNITS)  # this ε counts by its ρ
-        epsilon = 0 if rho else epsilon_from_rho(amount, unspent.plan) if gaussian else amount
+        epsilon = 0 if rho else affordable_epsilon(amount, unspent.plan) if gaussian else amount
         if not epsilon and not rho:
             with at(f"queries[{number}].weight"):
                 raise InvalidInput(

@@ -29,7 +29,7 @@ from whosin.exact import (
 )
 from whosin.families.base import MEMBERSHIP_WORDS
 from whosin.ledger import BudgetState, Entry, HistoryCheck, encoding
-from whosin.ledger.budget import Budget, Cost, rho_from_epsilon
+from whosin.ledger.budget import Budget, Cost, price_epsilon
 from whosin.ledger.encoding import EPSILON_UNITS, canonical_json
 from whosin.ledger.registry import PeopleBudget
 from whosin.report.accounts import accounts_lines
@@ -195,7 +195,7 @@ def _reserve_lines(plan: Plan) -> list[str]:
     beside, plain = (
         format_figures(max(0, rho - cost) / EPSILON_UNITS, 3, "down")
         for rho, cost in (
-            (Budget.of(each).rho, rho_from_epsilon(kept, each))
+            (Budget.of(each).rho, price_epsilon(kept, each))
             for each in (plan, replace(plan, reserve=0.0))
         )
     )
