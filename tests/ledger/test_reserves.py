@@ -12,9 +12,11 @@ from typing import Any
 
 import pytest
 
+import release_oracle as oracle
 import whosin as wi
 from refusals import refused
 from reserve_checks import PLAN, ask, check_reserve
+from whosin import release
 from whosin.calibration import Plan
 from whosin.ledger import Cost, encoding
 from whosin.ledger.budget import (
@@ -198,3 +200,21 @@ def test_bad_reserves_are_one_sentence(given: dict[str, Any]) -> None:
     with refused("reserve") as caught:
         wi.calibrate(**given)
     assert ". " not in str(caught.value)
+
+
+@pytest.mark.parametrize("own", ["0", "0.3", "0.7"])
+def test_a_session_of_any_plan_pays_what_the_dataset_asks(tmp_path: Path, own: str) -> None:
+    """At a higher order pure answers cost less: a session's own reserve is not the dataset's."""
+    with wi.Ledger(tmp_path / "ledger.db", who="ann") as ledger:
+        ledger.register("d", PLAN)
+        plan = wi.calibrate(wi.Epsilon(1), delta=1e-6, reserve=own)
+        table = oracle.table({"who": ["a", "b"], "x": [1.0, 2.0]}, {"x": (0, 5)})
+        asked = [{"share": "1/4"}, {"share": "1/4", "noise": "gaussian"}, {"share": "1/10"}]
+        for number, options in enumerate(asked):
+            with wi.Session(table, plan, ledger, dataset="d", share=options["share"]) as session:
+                session.ask(release.Count(where=f"x > {number}"), **options)
+            if not number:
+                spent = ledger.budget_state("d").spent
+                assert spent == Cost(25 * 10**10, price_epsilon(25 * 10**10, PLAN))
+        state = ledger.budget_state("d")
+        assert state.reading == "promised" and state.debits == 3

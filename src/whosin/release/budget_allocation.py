@@ -35,7 +35,7 @@ from whosin.errors import (
 )
 from whosin.exact import format_figures, rational
 from whosin.ledger import encoding
-from whosin.ledger.budget import Budget, Cost, affordable_epsilon, price_epsilon, price_spend
+from whosin.ledger.budget import Budget, Cost, affordable_epsilon, price_epsilon
 from whosin.release.cost import (
     OPTIMAL_SPLIT,
     CostEstimate,
@@ -269,7 +269,7 @@ def divide_budget(
         amount = int(pot * part / whole)
         rho = amount if gaussian and (query.takes_gaussian or query.selects) else 0
         if query.selects and not gaussian and not unspent.epsilon:
-            rho = amount**2 // (2 * encoding.EPSILON_UNITS)  # this ε counts by its ρ
+            rho = price_epsilon(amount, unspent.plan)  # this ε counts by its ρ
         epsilon = 0 if rho else affordable_epsilon(amount, unspent.plan) if gaussian else amount
         if not epsilon and not rho:
             with at(f"queries[{number}].weight"):
@@ -587,7 +587,6 @@ def estimate_batch_cost(
     batch = asked, unspent, split, noise
     if table.last_estimate is None or table.last_estimate[0] != batch:
         made = _estimate_by_part(asked, table, unspent, split, noise)
-        made = [replace(each, spend=price_spend(each.spend, plan)) for each in made]
         made = caution_unused_delta(plan, caution_smaller_noise(table, unspent, made))
         titles = distinct_titles([each.title for each in made], [each.spend.what for each in made])
         made = [replace(each, called=own) for each, own in zip(made, titles, strict=True)]

@@ -23,7 +23,15 @@ from whosin.calibration import Plan, calibrate
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError, spell
 from whosin.exact import Array, exact_fraction, format_figures, round_up
 from whosin.ledger import Ledger, encoding
-from whosin.ledger.budget import NEIGHBOUR_RELATIONS, Accounts, Budget, Cost, PartLevel, Spend
+from whosin.ledger.budget import (
+    NEIGHBOUR_RELATIONS,
+    Accounts,
+    Budget,
+    Cost,
+    PartLevel,
+    Spend,
+    price_spend,
+)
 from whosin.ledger.registration import Registration
 from whosin.ledger.registry import STEP_KEY
 from whosin.noise import GaussianNoise, LaplaceNoise, selection_epsilon, selection_rho, top_k
@@ -491,7 +499,10 @@ def foresee_release(
     keys = ("what", "part") if dated else ("what", "part", "costs")
     asked, paid = (
         {encoding.canonical_json([each.get(key) for key in keys]) for each in listed}
-        for listed in ([each.spend.to_dict() for each in paid_estimates(new)], bodies)
+        for listed in (
+            [price_spend(each.spend, state.plan).to_dict() for each in paid_estimates(new)],
+            bodies,
+        )
     )
     known = bool(new) and asked <= paid
     registration = register_table(table, [each.query for each in estimates])
@@ -511,12 +522,13 @@ def foresee_release(
     return Outlook(ledger.who, left, known, None)
 
 
-def batch_cost(estimates: Iterable[CostEstimate], relation: str) -> Cost:
-    """What questions cost together; those about parts are paid side by side."""
+def batch_cost(estimates: Iterable[CostEstimate], plan: Plan) -> Cost:
+    """What questions cost together under a plan; those about parts are paid side by side."""
     accounts, levels = Accounts(), dict[str, PartLevel]()
     for each in estimates:
         part = each.spend.part or ""
-        accounts, levels[part] = accounts.pay(each.spend, relation, levels.get(part, PartLevel()))
+        spend, level = price_spend(each.spend, plan), levels.get(part, PartLevel())
+        accounts, levels[part] = accounts.pay(spend, plan.relation, level)
     return accounts.total
 
 

@@ -20,7 +20,7 @@ from typing import Any, Self
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError, invalid_value, spell
 from whosin.ledger import BudgetState, Debit, Ledger, encoding
-from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule, Spend
+from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule, Spend, price_spend
 from whosin.ledger.budget_state import check_session
 from whosin.ledger.encoding import read_name
 from whosin.ledger.registration import Registration
@@ -534,7 +534,8 @@ class Session:
     def _close_batch(self) -> None:
         for spend in self._begun:
             level = self._levels.get(spend.part or "", PartLevel())
-            self._accounts, level = self._accounts.pay(spend, self.plan.relation, level)
+            priced = price_spend(spend, self.plan)
+            self._accounts, level = self._accounts.pay(priced, self.plan.relation, level)
             self._levels[spend.part or ""] = level
         self._asked += sum(STEP_KEY not in spend.what for spend in self._begun)
         self._begun = []

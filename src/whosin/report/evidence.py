@@ -123,7 +123,7 @@ def list_actors(plan: Plan, whole: Plan, release: RatioBound | None = None) -> l
 
 def bound_release(plan: Plan, estimates: Sequence[CostEstimate]) -> RatioBound | None:
     """What one batch allows by itself; None where its promise is the plan's own."""
-    cost = batch_cost(estimates, plan.relation)
+    cost = batch_cost(estimates, plan)
     if cost.rho >= INFINITE_UNITS or not plan.composes:
         return None
     count = len(estimates)

@@ -165,7 +165,7 @@ def describe_estimates(
         for estimate in estimates
         if estimate.tables
     ]
-    total = batch_cost(estimates, plan.relation)
+    total = batch_cost(estimates, plan)
     whole = f"In all {cost_words(total)} of {budget_words(plan)}."
     if any(estimate.spend.alone for estimate in estimates):
         whole = "Its promise does not add to others: it must be the only release."
@@ -680,5 +680,5 @@ def _list_values(values: Sequence[object]) -> str:
 
 def describe_costs(plan: Plan, estimates: Sequence[CostEstimate]) -> str:
     """What a batch spends of its plan, in one sentence."""
-    total = batch_cost(estimates, plan.relation)
+    total = batch_cost(estimates, plan)
     return spending_words(format_plural(len(estimates), "answer"), total, plan)

@@ -148,7 +148,7 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
         dataset = scenarios.body_dataset(body)
         budget_state = scenarios.dataset_budget_state(settings, dataset)
         relation = scenario.plan.relation
-        total = batch_cost(estimates, relation)
+        total = batch_cost(estimates, scenario.plan)
         infinite = total.epsilon >= encoding.INFINITE_UNITS
         new = [] if stored else estimates
         about = scenario, table

@@ -24,7 +24,7 @@ from whosin.errors import (
 )
 from whosin.families import Family
 from whosin.ledger import BudgetState, Ledger, registry
-from whosin.ledger.budget import Budget, Cost
+from whosin.ledger.budget import Budget, Cost, price_spend
 from whosin.ledger.budget_state import check_session
 from whosin.ledger.encoding import canonical_json
 from whosin.ledger.registration import RegisteredTable, Registration
@@ -283,7 +283,7 @@ def find_people(
     if not has_ledger(settings) or any(estimate.spend.alone for estimate in estimates):
         return None
     dataset, plan = body_dataset(body), scenario.plan
-    spends = [estimate.spend.cost(plan.relation) for estimate in paid_estimates(estimates)]
+    asked = [estimate.spend for estimate in paid_estimates(estimates)]
     with Ledger(settings.ledger, create=False) as ledger:
         states = {name: ledger.budget_state(name) for name in ledger.datasets()}
         own = states.get(dataset)
@@ -293,8 +293,8 @@ def find_people(
             registered, nothing = RegisteredTable.of(said), Cost(0, 0)
             budget = Budget.of(plan)
             own = BudgetState(dataset, "open", plan, budget, nothing, 0, 0, "", "", registered)
-    cost = sum(spends, own.spent)
-    states[dataset] = replace(own, spent=cost, debits=own.debits + len(spends))
+    cost = sum((price_spend(each, own.plan).cost(plan.relation) for each in asked), own.spent)
+    states[dataset] = replace(own, spent=cost, debits=own.debits + len(asked))
     groups = group_by_people(list(states.values()))
     return next((each for each in groups if states[dataset] in each.states), None)
 
