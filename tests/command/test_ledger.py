@@ -57,6 +57,19 @@ def test_the_life_of_a_budget(run, made):
     assert answer(run("ledger show books.db --json"))["datasets"][0]["state"] == "closed"
 
 
+def test_a_reserve_is_shown_with_what_it_leaves(run):
+    answer(run("ledger create books.db hospital --epsilon 1 --delta 1e-6 --reserve 0.3 --json"))
+    spend("0.3", "first")
+    out = " ".join(run("ledger show books.db")[1].split())
+    assert "beside pure answers of ε = 0.3 there is ρ = 0.0127" in out and "would be 0." in out
+    assert "Spent: ε = 0.3 in 1 debit." in out and "or ρ = 0.0127" in out
+    with wi.Ledger("books.db", who="ann") as ledger:
+        ledger.debit("hospital", "second", Spend({}, {"add-remove": Cost.gaussian("0.01")}))
+    out = run("ledger show books.db")[1]
+    assert "Spent: a part in 2 debits" in out and "1e-05" in out
+    assert run("ledger verify books.db")[0] == 0
+
+
 def test_a_plan_from_a_file(run, tmp_path):
     plan = answer(run("plan --gamma 2 --prior 0.1..0.9 --delta 1e-6 --json"))
     (tmp_path / "plan.json").write_text(json.dumps(plan))

@@ -28,6 +28,7 @@ from whosin.ledger.budget import (
     price_spend,
 )
 from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS, ZERO_COST
+from whosin.ledger.registry import PeopleBudget
 
 Law = tuple[Fraction, ...]
 Choice = tuple[Cost, Law, Law]
@@ -172,6 +173,10 @@ def test_the_budget_is_promised_and_pure_answers_report_their_sum(
         state = ledger.budget_state("d")
         assert (state.epsilon, state.reading, state.certain) == (1.0, "promised", False)
         assert 0.3 < state.remaining < 0.8  # as much as fits beside, to the unit
+        ledger.register("plain", wi.calibrate(wi.Epsilon(1), delta=1e-6))
+        ledger.debit("plain", "gaussian", ask(Cost.gaussian("0.001")))
+        together = PeopleBudget((state, ledger.budget_state("plain")), ())
+        assert (together.epsilon, together.certain) == (2.0, False)  # both keep what they promise
         ledger.debit("d", "all", ask(Cost(state.left, encoding.rho_from_epsilon(state.left))))
         assert ledger.budget_state("d").left < 10**6
 

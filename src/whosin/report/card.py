@@ -532,7 +532,7 @@ def _budget_lines(budget_state: BudgetState) -> list[str]:
         lines.append("Spent: all of it, on a release of its own.")
     elif budget_state.reading == "promised":
         count = format_plural(budget_state.debits, "debit")
-        lines.append(f"Spent: {count}, not all of them pure, so that all of it is what they keep.")
+        lines.append(f"Spent: a part in {count}, not all pure: the whole budget is the promise.")
     else:
         read = "" if budget_state.reading == "pure" else ", added up as ρ of zero-concentrated DP"
         count = format_plural(budget_state.debits, "debit")
