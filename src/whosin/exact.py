@@ -356,6 +356,23 @@ def format_figures(value: Number, digits: int = 6, rounded: Rounding = "nearest"
     return spell(float(format_decimals(scaled, 0, rounded)) * tens, digits)
 
 
+EPSILON_DIGITS, DUST_SHARE = 6, 1e-10
+
+
+def format_epsilon(
+    epsilon: Number, rounded: Rounding = "down", digits: int = EPSILON_DIGITS
+) -> str:
+    """An ε or ρ with six significant digits, rounded down, but for the last units of a ledger: a
+    budget that is typed elsewhere keeps its promise, and what was spent of it reads as it does.
+    What others have spent, and what it means, a belief, is rounded up."""
+    if epsilon == math.inf:
+        return "∞"
+    text = format_figures(epsilon, digits)
+    if abs(float(text.replace(",", "")) - epsilon) <= DUST_SHARE * epsilon:
+        return text
+    return format_figures(epsilon, digits, rounded)
+
+
 def typed_decimal(value: Number) -> Decimal | None:
     """The decimal of a few digits that a number is, or that a float is written as."""
     known = Fraction(value)

@@ -807,6 +807,52 @@ within = 90
     assert json.loads(out)["spent"] == pytest.approx(planned["total"], rel=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("noise", "quarters", "width"),
+    [("laplace", 0, 4), ("laplace", 2, 7), ("gaussian", 0, 11), ("gaussian", 2, 14)],
+)
+def test_widths_that_fit_what_is_left_are_answered(
+    noise: str, quarters: int, width: int, tmp_path: Path, run, clock
+) -> None:
+    """The whole share was once compared with what was left, and not what the widths need."""
+    clock("2026-11-19")
+    path = Path(write_scenario(tmp_path, width=f"within = {width}"))
+    text = path.read_text().rpartition("[[queries]]")[0] + f'[budget]\nnoise = "{noise}"\n'
+    promise = "posterior = 0.75\n" + "delta = 1e-6\n" * (noise == "gaussian")
+    text = text.replace("posterior = 0.6\n", promise)
+    if quarters:
+        text += '[schedule]\nevery = "quarter"\nstart = "2026-10"\nuntil = "2027-03"\n'
+    path.write_text(text)
+    code, _, err = run("release", path, "--json", "--yes")
+    assert code == 0, err
+    path.write_text(text.replace(f"within = {width}", "within = 200"))
+    foreseen = json.loads(run("release", path, "--dry-run", "--json")[1])["asker"]
+    code, out, err = run("release", path, "--json", "--yes")
+    assert code == 0, err
+    assert foreseen["refusal"] is None and json.loads(out)["budget_state"]["debits"] == 2
+    # What does not fit is refused by what it needs, and leaves no trace.
+    path.write_text(text.replace(f"within = {width}", f"within = {width + 1}"))
+    kept = run("ledger", "export", tmp_path / "ledger.db", "--json")[1]
+    foreseen = json.loads(run("release", path, "--dry-run", "--json")[1])["asker"]
+    code, out, err = run("release", path, "--json", "--yes")
+    assert (code, out) == (1, "") and foreseen["refusal"] in err
+    assert run("ledger", "export", tmp_path / "ledger.db", "--json")[1] == kept
+
+
+def test_a_session_of_widths_needs_no_share(tmp_path: Path) -> None:
+    table, plan = evenly(400, people=400), wi.calibrate(wi.Epsilon(1))
+    for width in (6, 60, 600):
+        with release.Session(table, plan, tmp_path / "l.db") as session:
+            needed = needed_share(release.Count(within=width), table, plan).epsilon
+            before = session.budget_state.spent.epsilon
+            session.ask(release.Count(within=width))
+            spent = session.budget_state.spent.epsilon - before
+            assert spent / encoding.EPSILON_UNITS == pytest.approx(float(needed), rel=1e-6)
+            with pytest.raises(InvalidInput) as error:
+                session.ask(release.Count())
+            assert error.value.field == "share"
+
+
 @pytest.mark.parametrize("reach", [10, 1000])
 @pytest.mark.parametrize("people", [None, 100])
 def test_no_suggestion_makes_another_answer_worse(people: int | None, reach: int) -> None:

@@ -18,6 +18,7 @@ import whosin as wi
 from refusals import refused
 from whosin import release
 from whosin.errors import BudgetRefused, InvalidInput, ScanFailed, StoreFailed
+from whosin.exact import format_epsilon
 from whosin.ledger import Cost, Spend, encoding
 from whosin.release import Count, Rows, Session, Sum
 from whosin.release.column_expressions import GroupGrid
@@ -77,6 +78,17 @@ def test_answers_cost_what_the_dry_run_says(data, ledger) -> None:
     assert low < found["n"].value < high
     with pytest.raises(KeyError):
         found["m"]
+
+
+def test_what_is_left_has_the_same_digits_wherever_it_is_said(data, ledger) -> None:
+    with Session(data, PLAN, ledger, share="1/3") as first:
+        first.ask(Count())
+    left = format_epsilon(ledger.budget_state("people").spendable)
+    with Session(data, PLAN, ledger, share="1/2") as second:
+        assert f"ε = {left} left" in second.notes[0]
+    with pytest.raises(BudgetRefused) as refusal:
+        Session(data, PLAN, ledger, share=1)
+    assert left == "0.666666" and f"has {left} left" in str(refusal.value)
 
 
 def test_a_batch_is_priced_once(data, ledger, monkeypatch) -> None:

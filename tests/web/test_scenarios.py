@@ -87,6 +87,24 @@ def test_someone_who_knows_few_sees_one_answer(server):
     assert one.status_code == 200, one.text
 
 
+def test_widths_that_fit_what_is_left_are_answered(server):
+    for within, fits in ((12, True), (200, True), (13, False)):
+        body = ONE | {"queries": [{"kind": "count", "within": within}]}
+        seen = server.post("/api/estimate", json=body).json()
+        assert (seen["refusal"] is None) is fits and seen["lacks_budget"] is not fits
+        made = server.post("/api/release", json={"scenario": body, "request": None})
+        assert made.status_code == (200 if fits else 409), made.text
+
+
+def test_a_script_of_widths_pays_from_what_is_left(server, hospital):
+    for within in (12, 200):
+        body = ONE | {"queries": [{"kind": "count", "within": within}]}
+        asked = {"scenario": body, "request": None}
+        script = hospital.folder / f"s{within}.py"
+        script.write_text(server.post("/api/scenario/script", json=asked).text, encoding="utf-8")
+        assert "left: " in run_script(script, hospital.folder)
+
+
 def test_answers_that_were_measured_at_once_are_fetched_again(server, hospital):
     """They share a debit, so there are fewer debits than answers; nothing more is paid."""
     counts = [{"kind": "count", "by": ["age"]}, {"kind": "count", "by": ["ward"]}]

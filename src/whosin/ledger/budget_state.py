@@ -19,8 +19,16 @@ from typing import Any
 
 from whosin import beliefs
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, spell
-from whosin.exact import exp_up, probability, rational, round_down, round_up
+from whosin.errors import BudgetRefused
+from whosin.exact import (
+    exp_up,
+    format_epsilon,
+    format_figures,
+    probability,
+    rational,
+    round_down,
+    round_up,
+)
 from whosin.ledger import encoding
 from whosin.ledger.budget import (
     NEIGHBOUR_RELATIONS,
@@ -37,6 +45,7 @@ from whosin.ledger.budget import (
     describe_promise,
     last_day,
     price_epsilon,
+    price_spend,
 )
 from whosin.ledger.registration import RegisteredTable
 from whosin.notebook_display import Displayed
@@ -404,20 +413,22 @@ def refuse_suspended(budget_state: BudgetState) -> None:
         )
 
 
-def check_session(
+def check_session(  # noqa: PLR0913 (all by name)
     budget_state: BudgetState,
     plan: Plan,
     budget: Budget,
     share: object = None,
     *,
+    cost: Cost | None = None,
     part: str | None = None,
     level: PartLevel | None = None,
     who: str = "",
     moment: str = "",
 ) -> None:
-    """A session's plan, or the share of it that will be spent, must fit what is left.
+    """A session's plan, or what will be spent of it, must fit what is left.
 
     Args:
+        cost: of its questions, where they are known; no more than the share.
         part: the one that its questions are about, with its level.
         who, moment: of whoever asks, where the period and the quota count too.
     """
@@ -439,6 +450,9 @@ def check_session(
         budget = budget.part(share)
     rho = budget.rho or price_epsilon(budget.epsilon, budget_state.plan)
     whole = Cost(budget.epsilon, rho, budget.delta)
+    if cost is not None:
+        asked_spend = price_spend(Spend({}, {total.relation: cost}), budget_state.plan)
+        whole = asked_spend.cost(total.relation)
     known = PartLevel() if level is None else level
     seen = budget_state if part is None else budget_state.seen_from(known)
     if moment:
@@ -453,6 +467,9 @@ def check_session(
         seen = min(views.values(), key=lambda each: each.left)
     elif total.holds(seen.spent + whole):
         return
+    if cost is not None and not _is_share(cost, budget):
+        message = _describe_excess(seen, whole, name, no_rho=not total.rho)
+        raise BudgetRefused(message, field="budget")
     asked = "the plan" if share is None or share == 1 else f"a share of {share} of the plan"
     if seen.spent.delta + budget.delta > seen.budget.delta:
         # A session counts on its whole δ; the ledger keeps a quarter of it for single answers.
@@ -463,6 +480,14 @@ def check_session(
     needed, have = distinguish_units(budget.epsilon, _left_for_people(seen, budget.epsilon))
     message = f"{asked} needs ε = {needed}, and {name} has {have} left of {budget_words(total)}"
     raise BudgetRefused(message, field="share", hint=_fitting_share(seen, plan))
+
+
+def _is_share(cost: Cost, share: Budget) -> bool:
+    """Whether a cost is all of a share, but for rounding: a smaller share would make it less."""
+    spent, given = cost.epsilon, share.epsilon
+    if spent >= encoding.INFINITE_UNITS:
+        spent, given = cost.rho, share.rho
+    return spent * 10**6 > given * (10**6 - 1)
 
 
 def _fitting_share(budget_state: BudgetState, plan: Plan) -> str:
@@ -630,7 +655,8 @@ def _describe_period(budget_state: BudgetState, name: str, day: str) -> str:
 
 def budget_words(budget: Budget) -> str:
     """A total in a few words."""
-    return f"ε = {spell(budget.epsilon / encoding.EPSILON_UNITS)} ({budget.relation})"
+    total = format_epsilon(Fraction(budget.epsilon, encoding.EPSILON_UNITS))
+    return f"ε = {total} ({budget.relation})"
 
 
 def distinguish_units(
@@ -639,7 +665,8 @@ def distinguish_units(
     """Two numbers of units with as many digits as it takes to tell them apart."""
     first, second, digits = "", "", 6
     while first == second and digits < 18:
-        first, second = (spell(max(0, value) / scale, digits) for value in (needed, left))
+        first = format_figures(Fraction(max(0, needed), scale), digits)
+        second = format_epsilon(Fraction(max(0, left), scale), digits=digits)
         digits += 1
     return first, second
 

@@ -363,6 +363,7 @@ class Registry:
         paid: bool = False,
         schedule: Mapping[str, Any] | None = None,
         part: str | None = None,
+        cost: Cost | None = None,
     ) -> BudgetState:
         """Open a session: register a new dataset, or see that the plan fits what is left. Nothing
         is recorded of a session that is refused.
@@ -374,7 +375,7 @@ class Registry:
             registration: the table that will be asked; one without a table is bound to it.
             amend: record that the dataset goes on with this table, as `amend` does.
             copies, schedule: as for `register`; a known dataset has this schedule already.
-            part: the one that all questions are about.
+            part, cost: of all questions, as for `check_session`.
             paid: whether all that will be asked was paid for before: nothing has to be left.
 
         Raises:
@@ -395,7 +396,7 @@ class Registry:
         changes = registration is not None and _changes_table(budget_state, registration, amend)
         retried = resume and budget_state.plan.to_dict() == plan.to_dict()
         if not paid and (not retried or (changes and not budget_state.spendable_units)):
-            self.check_plan(budget_state, plan, share, part)
+            self.check_plan(budget_state, plan, share, part, cost)
         if changes and registration is not None:
             states.open_for_debits(budget_state)
             budget_state = self.amend(name, registration)
@@ -404,14 +405,14 @@ class Registry:
         return budget_state
 
     def check_plan(
-        self, budget_state: BudgetState, plan: Plan, share: object, part: str | None
+        self, state: BudgetState, plan: Plan, share: object, part: str | None, cost: Cost | None
     ) -> None:
         """Whether a session of this asker could begin now: see `check_session`."""
         with self._store.reading() as connection:
-            level = entries.part_level(connection, budget_state.dataset, part)
-            asker = {"who": self.who, "moment": self._store.stamp(connection)}
+            level = entries.part_level(connection, state.dataset, part)
+            about: Any = {"who": self.who, "moment": self._store.stamp(connection), "part": part}
         budget = _read_budget(plan)
-        states.check_session(budget_state, plan, budget, share, part=part, level=level, **asker)
+        states.check_session(state, plan, budget, share, cost=cost, level=level, **about)
 
     def amend(self, dataset: str, registration: Registration) -> BudgetState:
         """Record that a dataset goes on with another table, other domains or bounds, under the same

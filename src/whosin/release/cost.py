@@ -510,7 +510,7 @@ def foresee_release(
         if new:
             if dated and state.schedule is not None:
                 share = state.schedule.share(state.today, Budget.of(plan))
-            ledger.check_plan(state, plan, share, part)
+            ledger.check_plan(state, plan, share, part, known_cost(new, plan))
         if state.registered is not None and state.registered.registration.universe is None:
             registration = replace(registration, universe=None)
         changed = state.registered and state.registered.difference(registration)
@@ -530,6 +530,12 @@ def batch_cost(estimates: Iterable[CostEstimate], plan: Plan) -> Cost:
         spend, level = price_spend(each.spend, plan), levels.get(part, PartLevel())
         accounts, levels[part] = accounts.pay(spend, plan.relation, level)
     return accounts.total
+
+
+def known_cost(estimates: Iterable[CostEstimate], plan: Plan) -> Cost | None:
+    """What is still to be paid for questions; None for a promise that does not add to others."""
+    new = [each for each in estimates if each.first is None]
+    return None if any(each.spend.alone for each in new) else batch_cost(new, plan.relation)
 
 
 MIN_NOTED_RATIO = 1.1

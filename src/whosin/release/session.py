@@ -13,12 +13,14 @@ import uuid
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, Self
 
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError, invalid_value, spell
+from whosin.exact import format_epsilon
 from whosin.ledger import BudgetState, Debit, Ledger, encoding
 from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule, Spend, price_spend
 from whosin.ledger.budget_state import check_session
@@ -37,6 +39,7 @@ from whosin.release.cost import (
     CostEstimate,
     common_part,
     continue_streams,
+    known_cost,
     paid_estimates,
     priced_spends,
 )
@@ -121,6 +124,7 @@ class Session:
         self._accounts, self._levels, self._asked = Accounts(), dict[str, PartLevel](), 0
         self._begun: list[Spend] = []
         self._batch = batch if request is None else None
+        self._settings = batch and {**batch["budget"], "share": None}
         self._again, self._looks = again, preflight and curator
         self._about = AboutSection.read(about or {}, "about").written
         self.schedule = schedule
@@ -322,7 +326,8 @@ class Session:
             return list(paid.values())
         own = share is None
         if share is None:
-            share = self.share if self.plan.query is None else 1
+            sized = self.share is None and all(query.within is not None for query in asked)
+            share = 1 if sized or self.plan.query is not None else self.share
         if share is None:
             raise InvalidInput(
                 "share is missing: which part of the plan's budget these questions may spend",
@@ -373,7 +378,8 @@ class Session:
         amend = amend and known and not self._is_registered()
         if known and not amend:
             self._name_request(queries, goes_on=goes_on)
-        paid = known and bool(queries) and self._continues_streams(queries)
+        streams = self.ledger, self.dataset, self.table, self.plan, queries
+        paid = known and bool(queries) and len(continue_streams(*streams)) == len(queries)
         if self.share is None and not paid:
             self._share_period(known)
         if self._paid():
@@ -385,7 +391,9 @@ class Session:
             self._claim_people(copies, new_people)
         if not self.curator:
             self._check_registered()
-        part = common_part(queries, self.table)
+        part, cost = common_part(queries, self.table), None
+        if self._settings is not None and self.share is not None:
+            cost = known_cost(self.dry_run(queries, **self._settings), self.plan)
         budget_state = self.ledger.admit(
             self.dataset,
             self.plan,
@@ -396,11 +404,12 @@ class Session:
             copies=copies,
             schedule=self.schedule,
             part=part,
+            cost=cost,
             paid=paid,
         )
         self._name_request(queries, goes_on=True)
         if not paid:
-            self._check_remaining(budget_state, part)
+            self._check_remaining(budget_state, part, cost)
 
     def _claim_people(self, copies: str, new_people: bool | None) -> None:
         if new_people is not None:
@@ -408,11 +417,6 @@ class Session:
             self.registration = claim(self.dataset, self.registration, new_people=new_people)
         for other in self.ledger.copies(self.dataset, self.registration)[:1]:
             self._note(describe_copy(self.dataset, other), warn=copies == "warn")
-
-    def _continues_streams(self, queries: Sequence[Query]) -> bool:
-        """Whether all that is asked was paid for before."""
-        found = continue_streams(self.ledger, self.dataset, self.table, self.plan, queries)
-        return len(found) == len(queries)
 
     def _share_period(self, known: bool) -> None:
         """The share of the period, where there is a schedule: of the one in which this request was
@@ -428,25 +432,20 @@ class Session:
         if schedule is not None and self.plan.query is None:
             self.share = schedule.share(min(moments, default=today), budget)
 
-    def _check_remaining(self, budget_state: BudgetState, part: str | None) -> None:
+    def _check_remaining(self, state: BudgetState, part: str | None, cost: Cost | None) -> None:
         """Refuse a session where nothing is left; say so where it takes most of what is left."""
         if part is not None:
-            level = self.ledger.part_levels(self.dataset, [part])[part]
-            budget_state = budget_state.seen_from(level)
-        budget = Budget.of(self.plan)
-        if not budget_state.spendable_units and not self._may_have_parts(budget_state):
-            check_session(budget_state, self.plan, budget)
-        own = budget.part(self.share).epsilon / encoding.EPSILON_UNITS if self.share else 0
-        if budget_state.debits and 2 * own > budget_state.spendable:
-            self._note(
-                f"dataset {self.dataset!r} has ε = {spell(budget_state.spendable)} left, and this "
-                f"session takes {spell(own)} of it"
-            )
-
-    def _may_have_parts(self, budget_state: BudgetState) -> bool:
-        """Whether a part may have something left where the dataset as a whole has not."""
-        everyone = replace(budget_state, spent=budget_state.accounts.everyone)
-        return self.table.part is not None and everyone.spendable_units > 0
+            state = state.seen_from(self.ledger.part_levels(self.dataset, [part])[part])
+        budget, everyone = Budget.of(self.plan), replace(state, spent=state.accounts.everyone)
+        of_parts = self.table.part is not None and everyone.spendable_units > 0
+        if not (state.spendable_units or of_parts):  # a part may have what the whole has not
+            check_session(state, self.plan, budget, cost=cost)
+        own = budget.part(self.share).epsilon if self.share else 0
+        own = min(own, cost.epsilon if cost is not None else own)
+        if state.debits and 2 * own > state.spendable_units:
+            taken = format_epsilon(Fraction(own, encoding.EPSILON_UNITS))
+            words = f"has ε = {format_epsilon(state.spendable)} left, and this session takes"
+            self._note(f"dataset {self.dataset!r} {words} {taken} of it")
 
     def _name_request(self, queries: Sequence[Query], *, goes_on: bool) -> None:
         """Name the request after what is asked, where asking it again is not new.

@@ -15,6 +15,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
 from whosin.exact import Rounding, format_decimals, format_figures
+from whosin.exact import format_epsilon as format_epsilon
 
 if TYPE_CHECKING:
     from whosin.release import Answer
@@ -218,7 +219,6 @@ def section_data(sections: Sequence[TextSection]) -> list[SectionData]:
 
 
 FOUR_DIGIT_WIDTH = len("9,999")
-EPSILON_DIGITS, DUST_SHARE = 6, 1e-10
 
 
 def format_count(count: int) -> str:
@@ -245,18 +245,6 @@ def format_fixed(value: float, digits: int) -> str:
 def format_at_least(value: float) -> str:
     """A number with four decimals, rounded down."""
     return "∞" if value == math.inf else f"{math.floor(value * 10_000) / 10_000:.4f}"
-
-
-def format_epsilon(epsilon: float | Fraction, rounded: Rounding = "down") -> str:
-    """An ε or ρ with six significant digits, rounded down, but for the last units of a ledger: a
-    budget that is typed elsewhere keeps its promise, and what was spent of it reads as it does.
-    What others have spent, and what it means, a belief, is rounded up."""
-    if epsilon == math.inf:
-        return "∞"
-    text = format_figures(epsilon, EPSILON_DIGITS)
-    if abs(float(text.replace(",", "")) - epsilon) <= DUST_SHARE * epsilon:
-        return text
-    return format_figures(epsilon, EPSILON_DIGITS, rounded)
 
 
 def format_short(value: float | Fraction, rounded: Rounding = "nearest") -> str:

@@ -31,7 +31,7 @@ from whosin.ledger.registration import RegisteredTable, Registration
 from whosin.ledger.registry import PeopleBudget, describe_unnamed, group_by_people
 from whosin.release import QUERIES, CostEstimate, Release, Session, Table
 from whosin.release.contribution_bounds import column_behind
-from whosin.release.cost import paid_estimates, priced_spends
+from whosin.release.cost import known_cost, paid_estimates, priced_spends
 from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.scenario import Scenario, read_scenario
@@ -314,7 +314,8 @@ def find_refusal(
             check_budget(settings, body, table, visitor)
             return None
         share = scenario.budget.get("share", 1)
-        check_session(budget_state, scenario.plan, Budget.of(scenario.plan), share)
+        cost = known_cost(estimates, scenario.plan)
+        check_session(budget_state, scenario.plan, Budget.of(scenario.plan), share, cost=cost)
         if (registered := budget_state.registered) is None:
             return None if visitor.curator else (describe_unnamed(dataset), False)
         registration = register_table(table, scenario.queries)
@@ -572,6 +573,7 @@ print(f"left: {{made.budget_state.spendable:.6g}} of ε = {{plan.epsilon:.6g}}")
 def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str:
     """A script that makes the run again; under the same request and ledger it pays nothing."""
     table, budget, url = data["table"], data.get("budget", {}), data["ledger"]["url"]
+    sized = all(query.get("within") is not None for query in data["queries"])
     session = {"request": request, "dataset": data["ledger"].get("dataset")}
     options = [
         f"{key}={table[key]!r}" for key in ("max_rows_per_group", "max_groups") if key in table
@@ -593,7 +595,7 @@ def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str
         options="".join(f"\n    {option}," for option in options),
         queries="".join(f"\n    {_query_call(query)}," for query in data["queries"]),
         session="".join(f", {key}={word!r}" for key, word in session.items() if word is not None),
-        share=budget.get("share", 1),
+        share=budget.get("share", None if sized else 1),
         batch=", ".join(["queries", *(f"{key}={value!r}" for key, value in budget.items())]),
     )
 
