@@ -97,6 +97,50 @@ def test_another_month_is_refused_until_somebody_says_whose_it_is(release, run, 
     assert release("january", "--again")[0] == 1
 
 
+def test_a_dry_run_foresees_what_the_release_says_of_another_month(release, tmp_path):
+    """It passed, and the release was refused; or it took the month for the one before."""
+
+    def asker(name: str, *options: str) -> dict | None:
+        code, out, err = release(name, "--dry-run", *options)
+        assert (code, err) == (0, "")
+        return out.get("asker")
+
+    assert asker("january") is None  # there is no ledger yet
+    assert release("january")[0] == 0
+    assert asker("january")["known"]
+    foreseen = asker("february")
+    code, _, err = release("february")
+    assert code == 1 and not foreseen["known"] and foreseen["refusal"] in err
+    assert asker("february", "--new-people") is None
+    foreseen = asker("february", "--continues", "january")
+    assert not foreseen["known"] and foreseen["refusal"] is None
+    assert release("february", "--dry-run", "--continues", "march")[0] == 2
+    assert release("february", "--continues", "january")[0] == 0
+    for name, options in (
+        ("february", ("--continues", "january")),
+        ("january", ()),
+        ("january", ("--continues", "january")),
+    ):
+        assert asker(name, *options)["known"]
+    # Other domains are another question, and a copy of the file is the same table.
+    path = tmp_path / "copy.toml"
+    (tmp_path / "copy.csv").write_text((tmp_path / "february.csv").read_text())
+    assert asker("copy")["known"]
+    path.write_text(path.read_text().replace('["x", "y"]', '["x", "y", "z"]'))
+    assert "february" not in asker("copy")["refusal"] and not asker("copy")["known"]
+    path = tmp_path / "february.toml"
+    path.write_text(path.read_text().replace('["x", "y"]', '["x", "y", "z"]'))
+    assert not asker("february", "--continues", "january")["known"]
+
+
+def test_a_dry_run_says_once_what_is_left(release, run, tmp_path):
+    path, ledger = tmp_path / "january.toml", tmp_path / "ledger.db"
+    assert release("january")[0] == 0
+    assert "who asks" not in run("release", path, "--dry-run")[1]
+    assert run("ledger", "quota", ledger, "january", "ann", "--share", "1/2")[0] == 0
+    assert "who asks" in run("release", path, "--dry-run")[1]
+
+
 def test_a_dataset_that_is_not_there_is_not_continued(release, tmp_path):
     """A misspelt name once opened a budget of its own."""
     code, out, err = release("january", "--continues", "january")

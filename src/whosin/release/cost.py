@@ -487,25 +487,28 @@ def foresee_release(
     estimates: Sequence[CostEstimate],
     share: object,
     amend: bool,
-) -> Outlook:
-    """What a ledger would say to a batch; nothing is spent, and no row is read."""
+    new_people: bool,
+) -> Outlook | None:
+    """What a ledger would say to a batch; nothing is spent, and no row is read. None where it knows
+    nothing of the table."""
+    registration = register_table(table, [each.query for each in estimates])
+    if dataset not in ledger.datasets():
+        for other in ledger.copies(dataset, registration):
+            paid, own = _list_paid(ledger, other, registration), ledger.budget_state(other).plan
+            if _was_asked(estimates, paid, own, dated=share is None):
+                return Outlook(ledger.who, plan.epsilon, True, None)
+        try:
+            ledger.claim_people(dataset, registration, new_people=new_people)
+        except BudgetRefused as error:
+            return Outlook(ledger.who, plan.epsilon, False, str(error))
+        return None
     state = ledger.budget_state(dataset)
     part = common_part([each.query for each in estimates], table)
     level = None if part is None else ledger.part_levels(dataset, [part])[part]
     left = state.left_for(ledger.who, level)
     new = [each for each in estimates if each.first is None]
-    bodies = [each.body for each in ledger.history(dataset) if each.kind == "debit"]
     dated = state.schedule is not None and share is None  # each period has a share of its own
-    keys = ("what", "part") if dated else ("what", "part", "costs")
-    asked, paid = (
-        {encoding.canonical_json([each.get(key) for key in keys]) for each in listed}
-        for listed in (
-            [price_spend(each.spend, state.plan).to_dict() for each in paid_estimates(new)],
-            bodies,
-        )
-    )
-    known = bool(new) and asked <= paid
-    registration = register_table(table, [each.query for each in estimates])
+    known = _was_asked(new, _list_paid(ledger, dataset, registration), state.plan, dated=dated)
     try:
         if new:
             if dated and state.schedule is not None:
@@ -522,6 +525,47 @@ def foresee_release(
     return Outlook(ledger.who, left, known, None)
 
 
+def _list_paid(ledger: Ledger, dataset: str, registration: Registration) -> list[Mapping[str, Any]]:
+    """The debits about a table: those since the dataset went on with it, or since it was declared
+    alike where the dataset went on from it to another one."""
+    registered = ledger.budget_state(dataset).registered
+    same = registered is None or registered.difference(registration) is None
+    if registered is not None and not same and not registered.holds_rows_of(registration):
+        return []
+    apart, found = {"source": None, "apart_from": None}, list[Mapping[str, Any]]()
+    declared, alike = registration.to_dict() | apart, True
+    for each in ledger.history(dataset):
+        if each.kind in ("registered", "amended"):
+            alike = same or (each.body.get("registration") or {}) | apart == declared
+            found = [] if same else found
+        elif each.kind == "debit" and alike:
+            found.append(each.body)
+    return found
+
+
+def _was_asked(
+    estimates: Sequence[CostEstimate],
+    bodies: Sequence[Mapping[str, Any]],
+    plan: Plan,
+    *,
+    dated: bool,
+) -> bool:
+    """Whether each question was paid for, at the same cost unless that depends on the date.
+
+    Args:
+        plan: that the dataset was registered with.
+    """
+    keys = ("what", "part") if dated else ("what", "part", "costs")
+    asked, paid = (
+        {encoding.canonical_json([each.get(key) for key in keys]) for each in listed}
+        for listed in (
+            [price_spend(each.spend, plan).to_dict() for each in paid_estimates(estimates)],
+            bodies,
+        )
+    )
+    return bool(estimates) and asked <= paid
+
+
 def batch_cost(estimates: Iterable[CostEstimate], plan: Plan) -> Cost:
     """What questions cost together under a plan; those about parts are paid side by side."""
     accounts, levels = Accounts(), dict[str, PartLevel]()
@@ -535,7 +579,7 @@ def batch_cost(estimates: Iterable[CostEstimate], plan: Plan) -> Cost:
 def known_cost(estimates: Iterable[CostEstimate], plan: Plan) -> Cost | None:
     """What is still to be paid for questions; None for a promise that does not add to others."""
     new = [each for each in estimates if each.first is None]
-    return None if any(each.spend.alone for each in new) else batch_cost(new, plan.relation)
+    return None if any(each.spend.alone for each in new) else batch_cost(new, plan)
 
 
 MIN_NOTED_RATIO = 1.1

@@ -173,7 +173,7 @@ def describe_estimates(
     if state is not None:
         left = [f"The dataset has ε = {format_epsilon(state.spendable)} left in its ledger."]
         left += accounts_lines(state)
-    left += [] if outlook is None else _outlook_lines(outlook)
+    left += [] if outlook is None else _outlook_lines(outlook, state)
     first = make_section("", dry, " ".join(promise), estimate_table(plan, estimates), *within)
     better = [
         make_section("What would make it better", *map(suggestion_words, suggestions))
@@ -184,13 +184,13 @@ def describe_estimates(
     return Document("", (first, *sizes, *tables, *_describe_gains(estimates), *better, last))
 
 
-def _outlook_lines(outlook: Outlook) -> list[str]:
-    """What is left for whoever asks, and whether a release would be refused."""
-    lines = [
-        f"For these questions {outlook.who!r}, who asks, has ε = {format_epsilon(outlook.left)} "
-        "left today."
-    ]
-    again = "They were asked before: of the same rows the answers are shown again, for nothing."
+def _outlook_lines(outlook: Outlook, state: BudgetState | None) -> list[str]:
+    """What is left for whoever asks, where it is not what is left in all, and whether a release
+    would be refused."""
+    lines, left = [], format_epsilon(outlook.left)
+    if state is not None and left != format_epsilon(state.spendable):
+        lines.append(f"For these questions {outlook.who!r}, who asks, has ε = {left} left today.")
+    again = "They were asked before: for the same rows their stored answers are shown, for nothing."
     lines += [again] * outlook.known
     if outlook.refusal is not None:
         when = "Asked anew, they" if outlook.known else "A release"

@@ -95,23 +95,17 @@ def release(
     if continues is not None:
         loaded = replace(loaded, dataset=continues)
     if dry_run:
-        show_estimate(loaded, json, amend=amend or continues is not None)
+        if continues is not None:
+            require_dataset(loaded, continues)
+        amend = amend or continues is not None
+        show_estimate(loaded, json, amend=amend, new_people=new_people)
         return
     check_answer_files(loaded, save)
     warn_signers(loaded, report)
     loaded = loaded.keep_table()
     if continues is not None:
         amend = True
-        if loaded.read_budget_state() is None:
-            message = f"the ledger has no dataset {continues!r} that this could continue"
-            hint = "whosin ledger show names them; leave --continues out for the first release"
-            found = loaded.read_ledger(
-                lambda opened, _: opened.find_continued(continues), list[str](), registered=False
-            )
-            if found:
-                message = f"{continues!r} is part of dataset {found[0]!r}"
-                hint = f"say --continues {found[0]}"
-            raise InvalidInput(message, field="--continues", value=continues, hint=hint)
+        require_dataset(loaded, continues)
     elif request is None and not (again or new_people):
         loaded = find_paid(loaded)
     choices = SessionChoices(request, amend, again, new_people)
@@ -119,6 +113,21 @@ def release(
         prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
     answered = run_release(loaded, choices, quiet=json)
     show_answers(loaded, answered, report, reader, save, json)
+
+
+def require_dataset(loaded: Scenario, continues: str) -> None:
+    """See that there is a dataset to continue."""
+    if loaded.read_budget_state() is not None:
+        return
+    message = f"the ledger has no dataset {continues!r} that this could continue"
+    hint = "whosin ledger show names them; leave --continues out for the first release"
+    found = loaded.read_ledger(
+        lambda opened, _: opened.find_continued(continues), list[str](), registered=False
+    )
+    if found:
+        message = f"{continues!r} is part of dataset {found[0]!r}"
+        hint = f"say --continues {found[0]}"
+    raise InvalidInput(message, field="--continues", value=continues, hint=hint)
 
 
 def find_paid(loaded: Scenario) -> Scenario:
@@ -191,7 +200,7 @@ def warn_signers(loaded: Scenario, report: Path | None) -> None:
             print_warning(unsaid)
 
 
-def show_estimate(loaded: Scenario, json: bool, *, amend: bool) -> None:
+def show_estimate(loaded: Scenario, json: bool, *, amend: bool, new_people: bool = False) -> None:
     """What a scenario costs; nothing is spent."""
     from whosin.release.accuracy import suggest_changes
     from whosin.release.cost import foresee_release
@@ -203,7 +212,8 @@ def show_estimate(loaded: Scenario, json: bool, *, amend: bool) -> None:
     state = loaded.read_budget_state()
     share = loaded.budget.get("share", None if loaded.schedule else 1)
     asked: dict[str, Any] = {"table": table, "plan": plan, "estimates": estimates, "share": share}
-    outlook = loaded.read_ledger(partial(foresee_release, amend=amend, **asked), None)
+    asked |= {"amend": amend, "new_people": new_people}
+    outlook = loaded.read_ledger(partial(foresee_release, **asked), None, registered=False)
     listed = [releases.estimate_data(estimate) for estimate in estimates]
     data: dict[str, Any] = {
         "title": title,
