@@ -839,6 +839,25 @@ def test_widths_that_fit_what_is_left_are_answered(
     assert run("ledger", "export", tmp_path / "ledger.db", "--json")[1] == kept
 
 
+@pytest.mark.parametrize(
+    "section", ['[schedule]\nevery = "quarter"\nuntil = "2027-03"', '[budget]\nshare = "1/2"']
+)
+def test_widths_are_planned_within_the_share_of_the_period(
+    section: str, tmp_path: Path, run, clock
+) -> None:
+    """The schedule was left out: the plan said that a width fits which the dry run refused."""
+    clock("2026-11-19")
+    path = Path(write_scenario(tmp_path, width="within = 12"))
+    text = path.read_text().rpartition("[[queries]]")[0] + section
+    for width, fits in ((12, False), (16, True)):
+        path.write_text(text.replace("within = 12", f"within = {width}"))
+        planned = json.loads(run("plan", path, "--accuracy", "--json")[1])
+        assert planned["allowed"] == pytest.approx(load_scenario(path).plan.epsilon / 2)
+        assert planned["fits"] is planned["target"]["enough"] is fits
+        code, _, err = run("release", path, "--dry-run")
+        assert code == (0 if fits else 1), err
+
+
 def test_a_session_of_widths_needs_no_share(tmp_path: Path) -> None:
     table, plan = evenly(400, people=400), wi.calibrate(wi.Epsilon(1))
     for width in (6, 60, 600):

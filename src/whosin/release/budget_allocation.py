@@ -110,8 +110,8 @@ def _pay_widths(
             f"{letter} = {format_figures(there, 4, 'down')}",
             field="within",
             value=float(wanted),
-            hint="allow wider answers, ask less, or promise less: whosin plan --accuracy says "
-            "which widths fit",
+            hint="allow wider answers, ask less, or promise less: whosin plan SCENARIO "
+            "--accuracy says which widths fit",
         )
     free, each_delta = pot - used, unspent.delta // max(1, sum(q.needs_delta for q in queries))
     delta = Fraction(each_delta, encoding.DELTA_UNITS)

@@ -146,7 +146,7 @@ def describe_widths(widths: AccuracyPlan, promise: str, meaning: Explanation) ->
     total = f"{letter} = {format_figures(widths.total, 4, 'up')}"
     allowed = f"{letter} = {format_figures(widths.allowed, 4, 'down')}"
     fitting = f"{sum(widths.fits)} of {len(widths.fits)} widths fit at once"
-    verdict = f"Whoever is looking {promise}: that allows {allowed}, and {fitting}."
+    verdict = f"Whoever is looking {promise}: that allows {allowed} for these, and {fitting}."
     first = make_section(
         "What these widths cost",
         make_table(heads, rows),
@@ -154,7 +154,7 @@ def describe_widths(widths: AccuracyPlan, promise: str, meaning: Explanation) ->
         verdict,
         level=2,
     )
-    return Document("", (first, *describe_explanation(meaning).sections))
+    return Document("", (first, *describe_explanation(meaning).sections[:1]))
 
 
 def _posterior_table(meaning: Explanation) -> TextTable:

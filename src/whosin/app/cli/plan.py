@@ -210,7 +210,9 @@ def _plan_scenario(path: Path, *, json: bool) -> None:
 
     loaded = load_scenario(path)
     planned, table = loaded.plan, loaded.open_table()
-    widths = plan_widths(table, planned, loaded.queries, loaded.budget)
+    with loaded.locate_errors(), loaded.at_budget():
+        settings = {"share": loaded.period_share(), **loaded.budget}
+        widths = plan_widths(table, planned, loaded.queries, settings)
     if widths.gaussian:
         source = explain_zcdp(widths.total, planned.dp_delta, planned.relation)
     else:
