@@ -9,12 +9,13 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 
 from refusals import refused
 from whosin.documents import toml_text
-from whosin.errors import InvalidInput
-from whosin.release import Table
+from whosin.errors import InvalidInput, UnknownName
+from whosin.release import DuckDB, Table
 from whosin.release.draft import draft_scenario
 from whosin.release.queries import QUERIES
 from whosin.release.scenario import load_scenario
@@ -179,3 +180,28 @@ def test_numbers_with_gaps_and_moments_in_utc_are_what_they_are(tmp_path):
     months = table.engine.run(table.domains["at"].code(data["at"]).name("code").as_table())
     assert len(set(months.column("code").to_pylist())) == 2
     assert months.column("code").null_count == 0
+
+
+@pytest.mark.parametrize("kind", ["duckdb", "sqlite"])
+def test_a_view_is_opened_where_somebody_says_so(kind: str, tmp_path: Path, run) -> None:
+    """The refusal named a key that nothing but a scenario had."""
+    made = {"duckdb": duckdb.connect, "sqlite": sqlite3.connect}[kind](tmp_path / f"d.{kind}")
+    made.execute("CREATE TABLE t (who VARCHAR, ward VARCHAR)")
+    made.execute("INSERT INTO t VALUES ('a', 'x')")
+    made.execute("CREATE VIEW seen AS SELECT who, ward FROM t")
+    made.commit()
+    made.close()
+    source, saved = f"{tmp_path / f'd.{kind}'}::seen", tmp_path / "s.toml"
+    with pytest.raises(InvalidInput) as refusal:
+        Table(source, "who")
+    assert not isinstance(refusal.value, UnknownName) and "views" in refusal.value.hint
+    assert Table(source, "who", views=True).columns == ("who", "ward")
+    with pytest.raises(InvalidInput):
+        Table(source, "who", views=True, engine=DuckDB(views=True))
+    for wrong in ("sen", "nothing"):
+        with pytest.raises(UnknownName):
+            Table(source.replace("seen", wrong), "who")
+    asked = "draft", source, "--privacy-unit", "who", "--save", saved
+    assert run(*asked)[0] == 2 and not saved.exists()
+    assert run(*asked, "--views")[0] == 0
+    assert tomllib.loads(saved.read_text())["table"]["views"] is True

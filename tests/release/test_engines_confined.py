@@ -31,7 +31,7 @@ from amounts import some
 from engine_rows import exact
 from refusals import refused
 from release_oracle import ENGINE
-from whosin.errors import InvalidInput, ScanFailed, SourceChanged, UnknownName
+from whosin.errors import InvalidInput, ScanFailed, SourceChanged
 from whosin.release import Count, DuckDB, FurtherTable, LookupTable, Rows, Session, Table
 from whosin.release.conditions import parse_condition
 
@@ -95,7 +95,7 @@ def test_views_are_opened_only_where_the_curator_says_so(tmp_path: Path) -> None
     with DuckDB() as engine:
         assert engine.tables(path) == ["t"]
         for name in "vwg":
-            with pytest.raises(UnknownName):
+            with pytest.raises(InvalidInput):
                 engine.open(f"{path}::{name}")
     with DuckDB(views=True) as engine:
         assert engine.tables(path) == ["g", "t", "v", "w"]

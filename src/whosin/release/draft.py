@@ -129,6 +129,7 @@ def draft_scenario(
     *,
     from_rows: bool = False,
     shown: str | None = None,
+    views: bool = False,
 ) -> str:
     """The text of a scenario for a table, with comments that say what to decide and to fill in.
 
@@ -138,9 +139,10 @@ def draft_scenario(
         dictionary: a CSV file about the columns, one line a column, or one line a value.
         from_rows: declare what the rows hold, for columns of which nothing else is known.
         shown: how the scenario names the source, if not as it was given.
+        views: whether it may be a view of a database.
     """
     require_extras("release")
-    with DuckDB() as engine:
+    with DuckDB(views=views) as engine:
         data = engine.open(source)
         names = list(data.schema())
         if privacy_unit not in (None, "row", *names):
@@ -149,7 +151,8 @@ def draft_scenario(
         asked = [name for name in names if name != privacy_unit]
         columns = draft_columns(engine, data, asked, known, from_rows=from_rows)
     title = Path(source.partition("::")[2] or source).name.partition(".")[0]
-    return "\n".join(_scenario_lines(title, shown or source, privacy_unit, names, columns))
+    written = toml_line("source", shown or source) + "\nviews = true" * views
+    return "\n".join(_scenario_lines(title, written, privacy_unit, names, columns))
 
 
 def read_dictionary(path: Path, names: Sequence[str]) -> dict[str, ColumnDraft]:
@@ -310,9 +313,7 @@ def _scenario_lines(
     names: Sequence[str],
     columns: Sequence[ColumnDraft],
 ) -> Iterator[str]:
-    yield DRAFT_BEGINNING.format(
-        title=toml_line("title", title), source=toml_line("source", source)
-    )
+    yield DRAFT_BEGINNING.format(title=toml_line("title", title), source=source)
     if privacy_unit is None:
         candidates = [name for name in names if UNIT_NAME_PATTERN.fullmatch(name)]
         hint = f", perhaps {' or '.join(candidates[:3])}" if candidates else ""

@@ -88,6 +88,7 @@ class Table:
         people: how many there are, where that is public: for expected errors, and nothing else.
         part: the column that puts people into parts, which are paid side by side: "region" where it
             is constant for a person, or "least(region)".
+        views: whether the source may be a view of a database, as for `DuckDB`.
 
     Everything that is checked here is read from the schema, never from the rows. Only public tables
     are read: their keys must be unique.
@@ -107,6 +108,7 @@ class Table:
         features: Sequence[object] = (),
         people: int | None = None,
         part: str | None = None,
+        views: bool = False,
     ) -> None:
         require_extras("release")
         self.people = None if people is None else read_whole(people, "people", 1)
@@ -120,7 +122,9 @@ class Table:
             raise invalid_value("domains", "a mapping from columns to domains", repr(domains)[:80])
         if engine is not None and not callable(getattr(engine, "open", None)):
             raise invalid_value("engine", "an engine, such as DuckDB()", repr(engine)[:80])
-        self.engine = engine if engine is not None else DuckDB()
+        if views and engine is not None:
+            raise invalid_value("views", "left out beside an engine, which has its own", views)
+        self.engine = engine if engine is not None else DuckDB(views=views)
         # A lazy frame is run once: what is fingerprinted is what is scanned.
         self.source = collect_lazy(source)
         self.tables: tuple[Further, ...] = ()
@@ -140,11 +144,8 @@ class Table:
         if not self.by_row and not (
             is_usable(self.type(self.privacy_unit)) or self.type(self.privacy_unit).is_binary()
         ):
-            raise invalid_value(
-                "privacy_unit",
-                "a column of numbers, text or dates",
-                f"one of {self.type(self.privacy_unit)}",
-            )
+            came = f"one of {self.type(self.privacy_unit)}"
+            raise invalid_value("privacy_unit", "a column of numbers, text or dates", came)
         self.own, self.main_rows = self.kinds, own
         self.database: Database | None = None
         if self.tables or self.features:

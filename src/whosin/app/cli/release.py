@@ -334,6 +334,9 @@ def draft(
     from_rows: Annotated[
         bool, typer.Option("--from-rows", help="Declare what the rows hold, marked as looked up.")
     ] = False,
+    views: Annotated[
+        bool, typer.Option("--views", help="Open a view of a database, too: look at it first.")
+    ] = False,
     save: Annotated[
         Path | None, typer.Option(help="Write the scenario there: visits.toml.")
     ] = None,
@@ -346,7 +349,9 @@ def draft(
     from whosin.release.draft import draft_scenario
 
     shown = relative_source(source, save.parent) if save is not None else None
-    text = draft_scenario(source, privacy_unit, dictionary, from_rows=from_rows, shown=shown)
+    text = draft_scenario(
+        source, privacy_unit, dictionary, from_rows=from_rows, shown=shown, views=views
+    )
     if save is None:
         print_json({"scenario": text}) if json else print(text)
         return

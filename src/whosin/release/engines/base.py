@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from whosin.errors import InvalidInput, SourceChanged, at
+from whosin.errors import InvalidInput, SourceChanged, UnknownName, at
 from whosin.exact import Array
 
 Progress = Callable[[float], None]
@@ -417,6 +417,19 @@ def refuse_unreadable(source: str, kind: str) -> InvalidInput:
     """Only the file's format is named: an engine's own words may quote rows."""
     name = Path(source).name
     return refuse_table(f"{name} cannot be read as {kind}", name)
+
+
+def unknown_table(name: str, known: Sequence[str], views: Sequence[str]) -> InvalidInput:
+    """The error for a table that is not there, or is one of those that `views` would allow."""
+    if name not in views or name in known:
+        return UnknownName("table", name, known)
+    return InvalidInput(
+        f"{name} is a view or a foreign table, has computed columns, or is under row security",
+        field="table",
+        value=name,
+        hint="look at it; views = true in [table] then allows it, --views for a draft, "
+        "Table(…, views=True) in Python",
+    )
 
 
 def list_column(values: Sequence[Any] | Array, kind: str) -> Any:

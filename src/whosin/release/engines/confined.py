@@ -29,7 +29,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from whosin.errors import UnknownName, invalid_value
+from whosin.errors import invalid_value
 from whosin.release.engines.base import (
     BYTE_ORDER_MARK,
     CUT_CHARACTER,
@@ -46,6 +46,7 @@ from whosin.release.engines.base import (
     split_name,
     sql_identifier,
     sql_literal,
+    unknown_table,
 )
 from whosin.release.engines.files import NO_EXTENSIONS, holds_text
 
@@ -246,7 +247,7 @@ class ConfinedDatabase:
         """A table of a DuckDB database, which is never written."""
         known = self.tables(path, views=views)
         if name not in known:
-            raise UnknownName("table", name, known)
+            raise unknown_table(name, known, self.tables(path, views=True))
         home = (self._attach(path), *split_name(name))
         return self.view("SELECT * FROM " + ".".join(map(sql_identifier, home)))
 

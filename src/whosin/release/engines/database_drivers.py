@@ -15,8 +15,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import InvalidInput, UnknownName, Unsupported
-from whosin.release.engines.base import require_different, split_name, sql_identifier, sql_literal
+from whosin.errors import InvalidInput, Unsupported
+from whosin.release.engines.base import (
+    require_different,
+    split_name,
+    sql_identifier,
+    sql_literal,
+    unknown_table,
+)
 from whosin.release.engines.databases import Address, DatabaseColumn, DatabaseTable, unusable_column
 from whosin.release.engines.files import NO_EXTENSIONS, holds_text
 
@@ -123,16 +129,10 @@ class PostgreSQL:
         listed = {_spell_table(row): row for row in _fetch_rows(connection, TABLES_QUERY)}
         name = address.table.removeprefix(f"{DEFAULT_SCHEMA}.")
         if name not in listed:
-            raise UnknownName("table", address.table, self.tables(connection, views))
+            raise unknown_table(address.table, self.tables(connection, views), ())
         schema, table, number, plain = listed[name]
         if not plain and not views:
-            message = (
-                f"{address.table} is a view or a foreign table, has computed columns, or is under "
-                "row security"
-            )
-            raise InvalidInput(
-                message, field="table", value=address.table, hint="views = true allows it"
-            )
+            raise unknown_table(address.table, (), [address.table])
         encoding, database, size, server, host = _fetch_rows(
             connection, SERVER_QUERY.format(table=number)
         )[0]
@@ -257,7 +257,7 @@ class SQLite:
     def describe(self, connection: Any, address: Address, views: bool) -> DatabaseTable:
         known = self.tables(connection, views)
         if address.table not in known:
-            raise UnknownName("table", address.table, known)
+            raise unknown_table(address.table, known, self.tables(connection, True))
         listed = _fetch_rows(
             connection,
             f"SELECT name, type, hidden FROM pragma_table_xinfo({sql_literal(address.table)}) "
