@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from whosin.report.releases import NOTHING_LEFT
+
 SCENARIO = """
 [adversary]
 prior = "0.05..0.5"
@@ -131,6 +133,29 @@ def test_a_dry_run_foresees_what_the_release_says_of_another_month(release, tmp_
     path = tmp_path / "february.toml"
     path.write_text(path.read_text().replace('["x", "y"]', '["x", "y", "z"]'))
     assert not asker("february", "--continues", "january")["known"]
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_a_dry_run_says_that_nothing_is_left_for_later(release, run, tmp_path, noise):
+    """The first release spent everything, and nobody had said so."""
+    path = tmp_path / "january.toml"
+    text = path.read_text().replace(
+        "[table]", "delta = 1e-6\n[table]" * (noise == "gaussian") or "[table]"
+    )
+    text = text.replace("[budget]", f'[budget]\nnoise = "{noise}"')
+
+    def dry_run(share: str) -> tuple[float, bool]:
+        path.write_text(text.replace('share = "1/4"', share))
+        said = NOTHING_LEFT in " ".join(run("release", path, "--dry-run")[1].split())
+        return json.loads(run("release", path, "--dry-run", "--json")[1])["left_after"], said
+
+    assert dry_run("") == (0, True)
+    left, said = dry_run('share = "1/4"')
+    code, made, _ = release("january")
+    assert (code, said) == (0, False) and left == pytest.approx(made["left"])
+    path.write_text(text)
+    (tmp_path / "january.csv").write_text("person,ward\na,x\n")
+    assert dry_run("[schedule]\n" + EVERY_MONTH)[1] is False
 
 
 def test_a_dry_run_says_once_what_is_left(release, run, tmp_path):

@@ -22,7 +22,7 @@ import numpy as np
 from whosin.calibration import Plan, calibrate
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError, spell
 from whosin.exact import Array, exact_fraction, format_figures, round_up
-from whosin.ledger import Ledger, encoding
+from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import (
     NEIGHBOUR_RELATIONS,
     Accounts,
@@ -580,6 +580,21 @@ def known_cost(estimates: Iterable[CostEstimate], plan: Plan) -> Cost | None:
     """What is still to be paid for questions; None for a promise that does not add to others."""
     new = [each for each in estimates if each.first is None]
     return None if any(each.spend.alone for each in new) else batch_cost(new, plan)
+
+
+def left_after(
+    plan: Plan, estimates: Iterable[CostEstimate], state: BudgetState | None = None
+) -> float:
+    """The ε that a dataset has left for later releases once these questions are paid for.
+
+    Args:
+        state: of the dataset, where a ledger knows it.
+    """
+    if state is None:
+        state = BudgetState("", "open", plan, Budget.of(plan), Cost(0, 0), 0, 0, "", "")
+    new = [each for each in estimates if each.first is None]
+    spent = state.spent + batch_cost(new, state.plan)
+    return replace(state, spent=spent, debits=state.debits + len(new)).spendable
 
 
 MIN_NOTED_RATIO = 1.1

@@ -104,6 +104,17 @@ DRAFT_BEGINNING = """\
 {source}"""
 
 
+BUDGET_LINES = (
+    "# [budget]  # without a share the first release spends all: nothing is left for a correction",
+    '# share = "1/4"',
+    "#",
+    "# [schedule]  # instead, where something is published every month",
+    '# every = "month"',
+    '# until = "2027-12"',
+    "",
+)
+
+
 @dataclass(frozen=True)
 class ColumnDraft:
     """What a draft says of a column.
@@ -334,6 +345,7 @@ def _scenario_lines(
     yield "[ledger]  # remembers what was spent, for everyone who names it"
     yield toml_line("url", "ledger.db") + "       # or postgresql://host/database"
     yield ""
+    yield from BUDGET_LINES
     yield from _question_lines(columns)
 
 

@@ -15,7 +15,7 @@ from whosin.ledger import BudgetState
 from whosin.release import Answer, CostEstimate, Release
 from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.contribution_bounds import CostWarning
-from whosin.release.cost import ExpectedError, Outlook, batch_cost
+from whosin.release.cost import ExpectedError, Outlook, batch_cost, left_after
 from whosin.release.queries import QUERIES, Query
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report import card
@@ -70,6 +70,10 @@ MAX_CHART_CELLS = 40
 MAX_TERMINAL_ROWS = 30
 STAR_NOTE = f" {NOISY_MARK} Too noisy to read."
 MAX_MEASURED_TABLES = 8
+NOTHING_LEFT = (
+    "Nothing is left then for a correction or another release: share in [budget], or a [schedule], "
+    "keeps some."
+)
 
 
 def estimate_data(estimate: CostEstimate) -> dict[str, Any]:
@@ -169,10 +173,13 @@ def describe_estimates(
     whole = f"In all {cost_words(total)} of {budget_words(plan)}."
     if any(estimate.spend.alone for estimate in estimates):
         whole = "Its promise does not add to others: it must be the only release."
-    left = []
+    left = list[str]()
     if state is not None:
         left = [f"The dataset has ε = {format_epsilon(state.spendable)} left in its ledger."]
         left += accounts_lines(state)
+    known = outlook is not None and (outlook.known or outlook.refusal is not None)
+    if not (known or left_after(plan, estimates, state)):
+        left.append(NOTHING_LEFT)
     left += [] if outlook is None else _outlook_lines(outlook, state)
     first = make_section("", dry, " ".join(promise), estimate_table(plan, estimates), *within)
     better = [

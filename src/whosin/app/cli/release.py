@@ -203,7 +203,7 @@ def warn_signers(loaded: Scenario, report: Path | None) -> None:
 def show_estimate(loaded: Scenario, json: bool, *, amend: bool, new_people: bool = False) -> None:
     """What a scenario costs; nothing is spent."""
     from whosin.release.accuracy import suggest_changes
-    from whosin.release.cost import foresee_release
+    from whosin.release.cost import foresee_release, left_after
     from whosin.report import releases
 
     title, plan, table = loaded.title, loaded.plan, loaded.open_table()
@@ -220,6 +220,7 @@ def show_estimate(loaded: Scenario, json: bool, *, amend: bool, new_people: bool
         "epsilon": plan.epsilon,
         "delta": plan.dp_delta,
         "remaining_epsilon": None if state is None else state.spendable,
+        "left_after": left_after(plan, estimates, state),
         "estimates": listed,
         "suggestions": [releases.suggestion_data(each) for each in suggestions],
     }
