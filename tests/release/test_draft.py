@@ -3,6 +3,7 @@ unless the curator says so."""
 
 from __future__ import annotations
 
+import json
 import re
 import sqlite3
 import tomllib
@@ -16,7 +17,8 @@ from refusals import refused
 from whosin.documents import toml_text
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release import DuckDB, Table
-from whosin.release.draft import draft_scenario
+from whosin.release.domains import respelled_days
+from whosin.release.draft import BLANK_DOMAINS, MISSPELT_NOTE, draft_scenario
 from whosin.release.queries import QUERIES
 from whosin.release.scenario import load_scenario
 
@@ -205,3 +207,42 @@ def test_a_view_is_opened_where_somebody_says_so(kind: str, tmp_path: Path, run)
     assert run(*asked)[0] == 2 and not saved.exists()
     assert run(*asked, "--views")[0] == 0
     assert tomllib.loads(saved.read_text())["table"]["views"] is True
+
+
+SPELLINGS = {
+    "01/31/2013": "2013-01-31",
+    "31.1.2013": "2013-01-31",
+    "31-Jan-2013 10:15": "2013-01-31",
+    "January 31, 2013": "2013-01-31",
+    "2013/01/31": "2013-01-31",
+    "2013-1-5": "2013-01-05",
+    "01/02/2013": None,  # one of two days
+}
+
+
+@pytest.mark.parametrize("spelled", SPELLINGS)
+def test_days_in_another_spelling_are_recognised(spelled: str, tmp_path: Path, run) -> None:
+    """All rows had "no declared value", and the draft took days for a long text."""
+    lines = [f"p{n};{spelled}" for n in range(60)]
+    (tmp_path / "v.csv").write_text("\n".join(["who;day", *lines]) + "\n")
+    day = SPELLINGS[spelled] or "days as 2024-01-31"
+    path = tmp_path / "v.toml"
+    path.write_text(
+        '[adversary]\nprior = 0.5\n[target]\nposterior = 0.6\n[table]\nsource = "v.csv"\n'
+        'privacy_unit = "who"\n[domains]\nday = "2013-01-01..2013-12-31"\n'
+        '[[queries]]\nkind = "count"\nwhere = "day > \'2013-01-01\'"\n'
+    )
+    findings = json.loads(run("inspect", path, "--json")[1])["findings"]
+    said = {each["what"]: each["rows"] for each in findings}
+    assert said[f"day: {spelled!r} is no date; write {day}"] == 60
+    code, out, err = run("release", path)
+    assert (code, out) == (1, "") and f"{spelled!r} is no date; write {day}" in err
+    for more in ((), ("--from-rows",)):
+        text = run("draft", tmp_path / "v.csv", "--privacy-unit", "who", *more)[1]
+        assert "# day = " in text and BLANK_DOMAINS["dates"] in text and MISSPELT_NOTE in text
+        assert spelled not in text
+
+
+@pytest.mark.parametrize("text", ["", "north", "1.5", "13/13/2013", "2013", "1-2", "10:15", "."])
+def test_what_is_no_day_is_not_taken_for_one(text: str) -> None:
+    assert respelled_days(text) == []

@@ -11,8 +11,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import date, timedelta
+from datetime import date, datetime, timedelta
 from fractions import Fraction
 from functools import cached_property
 from itertools import pairwise
@@ -584,6 +585,31 @@ DAY_LIKE = r"\s*(\d{4}-|\d{1,4}([./-])\d{1,2}\2\d{1,4}\s*$)"
 def is_day(data: object) -> bool:
     """Whether something is meant as a day, however it is spelled."""
     return isinstance(data, date) or (isinstance(data, str) and bool(re.match(DAY_LIKE, data)))
+
+
+DAY_FORMATS = (
+    *(mark.join(parts) for mark in "/.-" for parts in ("mdY", "dmY", "Ymd", "mdy", "dmy")),
+    *("d b Y", "d B Y", "b d, Y", "B d, Y", "d-b-Y", "dbY"),
+)
+"""Other spellings of days than 2024-01-31, by the letters of `strptime`."""
+
+
+def respelled_days(text: str) -> list[str]:
+    """The days that a text in another spelling may be, as they are to be written; none for what is
+    no day."""
+    plain, found = re.sub(r"[ T]+\d{1,2}:\d\d.*$", "", text.strip()), set[str]()
+    for each in DAY_FORMATS:
+        with suppress(ValueError):
+            known = datetime.strptime(plain, re.sub("([A-Za-z])", r"%\1", each))
+            found.add(known.date().isoformat())
+    return sorted(found)
+
+
+def describe_misspelt_days(named: Sequence[tuple[str, int]]) -> str:
+    """How days are to be written, by one of which nobody can doubt which one it is."""
+    sure = ((text, days) for text, _ in named if len(days := respelled_days(text)) == 1)
+    text, (day,) = next(sure, (named[0][0], ["days as 2024-01-31"]))
+    return f"{shorten(text)!r} is no date; write {day}"
 
 
 def read_day(data: object, field: str) -> date:

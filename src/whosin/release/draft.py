@@ -17,6 +17,7 @@ from typing import Any
 
 from whosin.documents import read_csv, toml_line
 from whosin.errors import InvalidInput, UnknownName, require_extras
+from whosin.release.domains import respelled_days
 from whosin.release.engines import DuckDB
 from whosin.release.queries import QUERIES
 from whosin.release.row_values import is_dated, number_value
@@ -37,6 +38,8 @@ UNIT_NAME_PATTERN = re.compile(
 NUMBER_PATTERN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 WHOLE_PATTERN = re.compile(r"[+-]?\d{1,18}")
 DAY_PREFIX = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
+MISSPELT_DATES = "misspelt dates"
+MISSPELT_NOTE = "Its days are not written as 2024-01-31: rewrite them in the file"
 DICTIONARY_COLUMNS = {
     "column": ("column", "name", "variable", "field", "variable name", "column name"),
     "kind": ("kind", "type", "data type", "format"),
@@ -266,6 +269,12 @@ def draft_columns(
                 first = engine.run(data.limit(GUESS_ROWS)) if first is None else first
                 seen = _guess_kind([str(v) for v in first.column(name).to_pylist() if v])
             draft = replace(draft, kind=seen)
+            if seen == MISSPELT_DATES:
+                said = (
+                    f"{draft.about.rstrip('.')}. {MISSPELT_NOTE}" if draft.about else MISSPELT_NOTE
+                )
+                result.append(replace(draft, kind="dates", about=said))
+                continue
         if from_rows and draft.domain is None:
             draft = _domain_from_rows(engine, data, draft)
         result.append(draft)
@@ -277,6 +286,8 @@ def _guess_kind(values: Sequence[str]) -> str:
     distinct = set(values)
     if values and all(DAY_PREFIX.fullmatch(each) for each in values):
         return "dates"
+    if values and all(DAY_PREFIX.fullmatch(each) or respelled_days(each) for each in values):
+        return MISSPELT_DATES
     if values and all(NUMBER_PATTERN.fullmatch(each.strip()) for each in values):
         few = len(distinct) <= 5 and all(WHOLE_PATTERN.fullmatch(each.strip()) for each in values)
         return "values" if few else "numbers"

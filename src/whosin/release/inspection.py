@@ -26,7 +26,15 @@ from whosin.release.column_expressions import GroupGrid, add_levels
 from whosin.release.conditions import condition_columns, parse_condition
 from whosin.release.contribution_bounds import ContributionPolicy, column_behind, filter_rows
 from whosin.release.cost import CostEstimate
-from whosin.release.domains import CLAMP, Dates, Domain, Range, Values, date_code
+from whosin.release.domains import (
+    CLAMP,
+    Dates,
+    Domain,
+    Range,
+    Values,
+    date_code,
+    describe_misspelt_days,
+)
 from whosin.release.engines.base import file_kind, left_out, list_files
 from whosin.release.engines.confined import find_broken_lines
 from whosin.release.queries.base import MAX_NAME_LENGTH
@@ -91,6 +99,11 @@ def check_table(
     for text in conditions:
         marks[f"where {text}"] = parse_condition(text, data)
     names = {what: f"mark_{index}" for index, what in enumerate(marks)}
+    dated = {
+        f"{name}: no date there": name
+        for name, each in table.domains.items()
+        if isinstance(each, Dates)
+    }
     plain = {names[what]: mark for what, mark in marks.items() if not isinstance(mark, str)}
     coded, figures = cells.coded(data, **plain), {}
     for what, mark in marks.items():
@@ -101,7 +114,7 @@ def check_table(
     result = [
         each
         for what, found in zip(marks, _find_figures(table, coded, figures), strict=True)
-        for each in (found, *_name_values(table, marks[what]))
+        for each in (found, *_name_values(table, dated.get(what, marks[what])))
     ]
     return result[:1] + _inspect_privacy_units(table) + result[1:] + check_lines(table)
 
@@ -121,6 +134,10 @@ def _name_values(table: Table, column: object) -> list[InspectionFinding]:
     often a misspelling. Nothing for anything but the name of a column."""
     if not isinstance(column, str):
         return []
+    if isinstance(table.domains[column], Dates):
+        named = _find_misspelt_days(table, column)
+        what = f"{column}: {describe_misspelt_days(named)}" if named else ""
+        return [InspectionFinding(what, sum(rows for _, rows in named))] * bool(named)
     look = _look_at_values(table, column, table.domains[column], 0)  # type: ignore[arg-type]
     unknown = [(value, rows) for value, rows in look.named if value is not None]
     return [
@@ -165,6 +182,7 @@ class ColumnLook:
         named: the most frequent undeclared values, None for nothing, with how many rows have each.
         empty: declared values that no row has.
         missing: rows without a number or a date there, which are among the undeclared.
+        misspelt: of dates, the most frequent texts that are none, with how many rows have each.
         used: the part of a declared range between the least and the largest number in it.
     """
 
@@ -175,6 +193,7 @@ class ColumnLook:
     empty: tuple[str | int, ...] = ()
     missing: int = 0
     used: float | None = None
+    misspelt: tuple[tuple[str, int], ...] = ()
 
     @property
     def stops(self) -> bool:
@@ -436,6 +455,7 @@ def run_preflight(
             rows - int(found["inside", name]),
             missing=int(found["missing", name]),
             used=_used_part(domain, found["largest", name] - found["least", name]),
+            misspelt=_find_misspelt_days(table, name) if found["missing", name] else (),
         )
         for name in names
     ]
@@ -544,6 +564,18 @@ def _look_at_values(table: Table, column: str, domain: Values, rows: int) -> Col
     ).to_pylist()
     values = tuple((row["value"], int(row["n"])) for row in named)
     return ColumnLook(column, rows, held.get(other, 0), values, empty)
+
+
+def _find_misspelt_days(table: Table, column: str) -> tuple[tuple[str, int], ...]:
+    """The most frequent texts of a column of dates that are none, if it has texts."""
+    data, domain = table.data, table.domains[column]
+    if not isinstance(domain, Dates) or not data[column].type().is_string():
+        return ()
+    missing = replace(domain, outside=None).code(data[column]).isnull()
+    others = data.filter(missing & (data[column] != "")).select(value=data[column])
+    listed = others.group_by("value").aggregate(n=others.count())
+    named = listed.order_by([listed["n"].desc(), listed["value"]]).limit(MAX_NAMED_VALUES)
+    return tuple((row["value"], int(row["n"])) for row in table.engine.run(named).to_pylist())
 
 
 def _never_named(table: Table, counted: Sequence[ContributionPolicy]) -> set[str]:

@@ -16,6 +16,7 @@ from whosin.release import Answer, CostEstimate, Release
 from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.contribution_bounds import CostWarning
 from whosin.release.cost import ExpectedError, Outlook, batch_cost, left_after
+from whosin.release.domains import describe_misspelt_days
 from whosin.release.queries import QUERIES, Query
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report import card
@@ -622,6 +623,8 @@ def describe_preflight(found: Preflight) -> list[str]:
                 for value, count in each.named
             )
             parts.append(f"{share} have no declared value{': ' if named else ''}{named}")
+            if each.misspelt:
+                parts.append(describe_misspelt_days(each.misspelt))
         if parts:
             lines.append(f"{each.column}: {'; '.join(parts)}")
     lines += [
