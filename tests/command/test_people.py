@@ -8,8 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from whosin.report.releases import NOTHING_LEFT
-
 SCENARIO = """
 [adversary]
 prior = "0.05..0.5"
@@ -138,6 +136,8 @@ def test_a_dry_run_foresees_what_the_release_says_of_another_month(release, tmp_
 @pytest.mark.parametrize("noise", ["laplace", "gaussian"])
 def test_a_dry_run_says_that_nothing_is_left_for_later(release, run, tmp_path, noise):
     """The first release spent everything, and nobody had said so."""
+    from whosin.report.releases import NOTHING_LEFT
+
     path = tmp_path / "january.toml"
     text = path.read_text().replace(
         "[table]", "delta = 1e-6\n[table]" * (noise == "gaussian") or "[table]"
@@ -464,6 +464,31 @@ def test_the_history_says_which_month_was_what(release, run, tmp_path):
     (tmp_path / "copy.csv").write_text((tmp_path / "february.csv").read_text())
     code, copy, _ = release("copy")
     assert code == 0 and (copy["table"], copy["answers"]) == ("february", paid[1]["answers"])
+
+
+def test_the_history_names_the_file_and_what_was_asked(release, run, tmp_path):
+    """Each month was "the table visits", and a width was a number without a word."""
+    books = tmp_path / "ledger.db"
+    asked = 'kind = "count"\nname = "all"\nby = ["ward"]\nwithin = 100\n[about]\nperiod = "{}"'
+    for name in ("january", "february"):
+        path = tmp_path / f"{name}.toml"
+        text = path.read_text().replace("privacy_unit", 'name = "visits"\nprivacy_unit')
+        text = text.replace('kind = "histogram"\ncolumn = "ward"', asked.format(f"{name} 2026"))
+        path.write_text(text)
+    assert release("january")[0] == 0
+    assert release("february", "--continues", "february")[0] == 2
+    assert release("february", "--continues", "visits")[0] == 0
+    paid = json.loads(run("ledger", "answers", books, "--json")[1])["releases"]
+    assert [each["table"] for each in paid] == ["visits (january)", "visits (february)"]
+    shown = " ".join(run("ledger", "answers", books)[1].split())
+    assert "visits (january), january 2026" in shown
+    assert "visits (february), february 2026" in shown
+    code, _, err = release("others", "--continues", "january")
+    assert code == 2 and "say --continues visits" in err
+    shown = " ".join(run("ledger", "show", books, "--entries")[1].split())
+    assert "all: count by ward within ±100, of visits (january)" in shown
+    assert "amended: visits (february)" in shown
+    assert run("ledger", "verify", books)[0] == 0
 
 
 def test_a_later_month_is_shown_again_whatever_it_is_called(release, run, tmp_path):

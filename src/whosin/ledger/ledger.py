@@ -287,9 +287,13 @@ class Ledger(Registry):
             return ledger_entries.read_history(connection, self._find(connection, dataset).name)
 
     def find_continued(self, table: str) -> list[str]:
-        """The datasets whose history has a table of this name."""
+        """The datasets whose history has a table, or a file of one, of this name."""
         histories = ((name, self.history(name)) for name in self.datasets())
-        return [name for name, past in histories if any(e.body.get("table") == table for e in past)]
+        known = (
+            (name, str(each.body.get("table", ""))) for name, past in histories for each in past
+        )
+        found = (name for name, each in known if table in (each, *each[:-1].split(" (")))
+        return list(dict.fromkeys(found))
 
     def find_debit(self, dataset: str, request: str) -> Entry | None:
         """The debit of a request; None where there is none."""

@@ -55,7 +55,8 @@ class Registration:
         apart_from: datasets with the same columns that are about other people, by the curator's
             word.
         part: the "column" that puts people into parts, and its "rule": "constant" or "least".
-        name: what the table is called, such as its file: entries say it, and nothing depends on it.
+        name: what the table is called, and its file where that is called otherwise: entries say it,
+            and nothing depends on it.
     """
 
     privacy_unit: str

@@ -616,6 +616,7 @@ def register_table(
             rows_most = max(rows_most, own.max_rows_per_group)
             groups_most = max(groups_most, own.max_groups)
     source = fingerprint_table(table, rows=rows)
+    file = dataset_name(table.source) if isinstance(table.source, str | Path) else ""
     if table.part is not None and not table.domain(table.part.column).constant:
         table.part.require_fixed(source)
     return Registration(
@@ -625,7 +626,7 @@ def register_table(
         schema=_schema_kinds(table.own),
         source=source,
         universe=universes.pop() if universes else None,
-        name=table.name,
+        name=table.name if file in ("", table.name) else f"{table.name} ({file})",
         **describe_declarations(table, table.domains),
     )
 

@@ -449,6 +449,8 @@ STATE_SENTENCES = {
     "closed": "closed: no further answers",
     "complete": "complete: it had a release that allows no other",
 }
+QUESTION_WORDS = {"column": "of {}", "by": "by {}", "where": "where {}", "within": "within ±{}"}
+MAX_QUESTION_LENGTH = 120
 NAMED_ENTRIES = ("registered", "amended", "suspended", "resumed", "closed")
 """Kinds of entries that say what they are."""
 
@@ -623,16 +625,22 @@ def entry_row(entry: Entry, relation: str) -> tuple[str, str, str, str, str]:
     elif entry.kind == "registered":
         plan = entry.body["plan"]
         cost = f"budget ε = {format_epsilon(float(plan['epsilon']))}"
-    what += f" of {table}" if table and entry.kind == "debit" else f": {table}" if table else ""
+    what += f", of {table}" if table and entry.kind == "debit" else f": {table}" if table else ""
     when = entry.body["when"][:19].replace("T", " ")
     return str(entry.number), when, entry.body["who"], what, cost
 
 
 def _question_text(entry: Entry) -> str:
-    asked = entry.body["what"]
-    what = {key: asked[key] for key in ("query",) if key in asked} | asked
-    parts = [str(value) for value in what.values() if isinstance(value, str | int | float)]
-    return " ".join(parts)[:80] or str(entry.request)
+    asked = dict(entry.body["what"])
+    kind = asked.pop("query", "")
+    name = asked.pop("name", "") if kind else ""
+    parts = [f"{name}: {kind}" if name else kind] * bool(kind)
+    for key, value in asked.items():
+        several = isinstance(value, list) and all(isinstance(each, str) for each in value)
+        if several or isinstance(value, str | int | float):
+            words = QUESTION_WORDS.get(key, f"{key} {{}}") if kind else "{}"
+            parts += [words.format(" and ".join(value) if several else value)] * (value != [])
+    return " ".join(parts)[:MAX_QUESTION_LENGTH] or str(entry.request)
 
 
 def cost_words(cost: Cost) -> str:

@@ -372,7 +372,8 @@ def _describe_independence(release: Release) -> list[TextSection]:
 
 def _payment_words(release: Release) -> str:
     table = f" of the table {release.table}" if release.table else ""
-    return f"Paid on {release.when[:10]}{table}"
+    period = f", {release.about['period']}" if release.about.get("period") else ""
+    return f"Paid on {release.when[:10]}{table}{period}"
 
 
 def describe_releases(title: str, releases: Sequence[Release]) -> Document:
