@@ -46,7 +46,7 @@ def test_the_life_of_a_budget(run, made):
     ):
         assert part in out
     code, out, _ = run("ledger show books.db hospital --entries")
-    assert code == 0 and "count [b]" in out and "ann" in out and "ε = 0.3" in out
+    assert code == 0 and "[b]" in out and "ann" in out and "ε = 0.3" in out
     head = answer(run("ledger show books.db --json"))["datasets"][0]["head"]
     code, out, err = run("ledger verify books.db hospital --head", head)
     assert (code, err) == (0, "") and head in out and "whole" in out

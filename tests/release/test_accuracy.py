@@ -25,7 +25,14 @@ from whosin.marginals.estimation import estimate_table
 from whosin.release.accuracy import list_contained, plan_widths, suggest_changes
 from whosin.release.answer import read_releases
 from whosin.release.budget_allocation import estimate_batch_cost, needed_share
-from whosin.release.cost import NOISY_LEVEL, CostEstimate, SelectionNoise, Share, is_too_noisy
+from whosin.release.cost import (
+    NOISY_LEVEL,
+    CostEstimate,
+    SelectionNoise,
+    Share,
+    interval_deviations,
+    is_too_noisy,
+)
 from whosin.release.queries.base import Query
 from whosin.release.queries.quantile import RankQuery
 from whosin.release.scenario import load_scenario
@@ -244,7 +251,8 @@ def test_the_mark_and_the_readable_size_follow_one_rule(query: Query) -> None:
         assert found.within is not None
         for value, marked in ((found.readable_from, False), (found.readable_from - 1, True)):
             ends = value - found.within, value + found.within
-            assert is_too_noisy(value, *ends) is marked
+            spread = interval_deviations(found.noise)
+            assert is_too_noisy(value, *ends, deviations=spread) is marked
 
 
 def test_groups_that_cannot_all_be_readable_are_counted() -> None:

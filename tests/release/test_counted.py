@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,9 @@ def test_a_mean_that_was_cut_off_says_so(tmp_path) -> None:
         low, high = answer.interval
         assert (CUT_OFF in answer.statement) == (low <= 0 or high >= 10) == said
         assert (CUT_OFF in answer.to_dict()["statement"]) == said
+        middle = release.Median(column="x", where=where, interval=True)
+        answer = replace(answer, question=answer.question | middle.question())
+        assert answer.question["query"] == "median" and CUT_OFF not in answer.statement
 
 
 def test_every_showing_of_an_answer_says_what_counts(tmp_path) -> None:

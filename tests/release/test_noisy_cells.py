@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 from dataclasses import replace
 from fractions import Fraction
 from math import ceil
@@ -15,9 +16,10 @@ from rich.console import Console
 import release_oracle as oracle
 import whosin as wi
 from whosin.errors import BudgetRefused
-from whosin.ledger import Ledger
+from whosin.ledger import Cost, Ledger
 from whosin.release import Count, Keys, Marginals, Mean, Median, Quantile, Range, Rows, Sum, Top
 from whosin.release.answer import Answer, read_releases, too_noisy
+from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.cost import NOISY_LEVEL
 from whosin.release.inspection import look_before_debit
 from whosin.report import html, releases
@@ -35,6 +37,25 @@ def made(*queries, ledger):
     data = oracle.table(ROWS, DOMAINS, max_groups=1, max_rows_per_group=1)
     session = wi.Session(data, oracle.WITH_DELTA["add-remove"], ledger, preflight=False)
     return session.release(list(queries), share=1)
+
+
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+@pytest.mark.parametrize("epsilon", ["1/10", "1/30"])
+def test_a_count_is_marked_by_the_standard_deviation_of_its_noise(
+    noise: str, epsilon: str, tmp_path
+) -> None:
+    """Counts of 49 and 50 with Laplace noise of scale 10 had a star: a half interval is 2.12
+    standard deviations of it, and was taken for 1.96."""
+    data = oracle.table(ROWS, DOMAINS, max_groups=1, max_rows_per_group=1)
+    plan = wi.calibrate(wi.Epsilon(1), delta=1e-6)
+    (found,) = estimate_batch_cost(data, plan, Count(), share=epsilon, noise=noise)
+    limit = math.sqrt(found.parts[0].noise.variance) / NOISY_LEVEL
+    assert found.readable_from == pytest.approx(limit, rel=0.03)
+    for value, marked in ((ceil(limit * 1.03), False), (int(limit * 0.97), True)):
+        row = value, value - found.within, value + found.within
+        columns = "value", "low", "high"
+        answer = Answer("n", {"query": "count"}, columns, (row,), found.noise, Cost(0, 0))
+        assert answer.noisy == (marked,)
 
 
 def test_marks_are_those_of_the_definition() -> None:

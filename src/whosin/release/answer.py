@@ -3,8 +3,9 @@
 Cells that are too noisy to read, by one rule: the 95% interval against what it is measured by. This
 looks at an answer that was paid for and at nothing else. Amounts (counts, sums) are measured by
 themselves, as statistical offices do: a relative standard error above 30%, taken as how far the
-farther end of the interval is from the value, over 1.96. That is a little more than Laplace noise
-has, so no cell that is too noisy goes unmarked, and none whose interval was cut off. What cannot be
+farther end of the interval is from the value, over what one Laplace noise has there (2.12), or a
+normal one (1.96): sums of Laplace noises are between, so that no cell that is too noisy goes
+unmarked, and none whose interval was cut off. What cannot be
 below 0 and is below it has no size to be measured by. Points of a column (means, medians,
 quantiles) have no 0 of their own: they are measured by the column's declared range, of which their
 interval may cover at most a tenth. A rank without an interval cannot be marked: its statement says
@@ -30,7 +31,13 @@ from whosin.ledger.registry import STEP_KEY, PeopleBudget
 from whosin.notebook_display import Displayed
 from whosin.release.column_expressions import free_column_name
 from whosin.release.contribution_bounds import bounds_statement
-from whosin.release.cost import NOISY_LEVEL, OPTIMAL_SPLIT, apportion_cost, is_too_noisy
+from whosin.release.cost import (
+    NOISY_LEVEL,
+    OPTIMAL_SPLIT,
+    apportion_cost,
+    interval_deviations,
+    is_too_noisy,
+)
 from whosin.release.queries import QUERIES
 from whosin.release.queries.base import POINT, RANK_ROWS, distinct_titles
 
@@ -41,8 +48,7 @@ def too_noisy(
     columns: Sequence[str],
     rows: Sequence[Sequence[Any]],
     ends: tuple[float, float] | None = None,
-    *,
-    signed: bool = False,
+    **about: Any,
 ) -> tuple[bool, ...]:
     """For each row whether its interval is too wide; nothing for answers without intervals. The
     arguments are those of `is_too_noisy`."""
@@ -50,7 +56,7 @@ def too_noisy(
         return ()
     at = [columns.index(name) for name in ("value", "low", "high")]
     cells = ([row[index] for index in at] for row in rows)
-    return tuple(is_too_noisy(value, low, high, ends, signed=signed) for value, low, high in cells)
+    return tuple(is_too_noisy(value, low, high, ends, **about) for value, low, high in cells)
 
 
 def noisy_note(marks: Sequence[bool], *, of_range: bool = False) -> str:
@@ -71,6 +77,7 @@ SEVERAL_TABLES_NOTE = (
 )
 """What an answer with several tables says about them."""
 
+RANK_KINDS = ("median", "quantile")
 CUT_OFF = (
     "A mean is kept within its range: where the interval reaches an end of the range, the mean is "
     "biased away from that end."
@@ -172,7 +179,11 @@ class Answer(Displayed):
         """For each row whether it is too noisy to read: a relative standard error above 30%, or of
         a mean, median or quantile an interval over more than a tenth of the column's range.
         Nothing for answers without intervals."""
-        return too_noisy(self.columns, self.rows, ends=self._ends, signed=self._is_signed)
+        about: dict[str, Any] = {
+            "signed": self._is_signed,
+            "deviations": interval_deviations(self.noise),
+        }
+        return too_noisy(self.columns, self.rows, self._ends, **about)
 
     @property
     def _ends(self) -> tuple[float, float] | None:
@@ -204,8 +215,8 @@ class Answer(Displayed):
 
     @property
     def _at_end(self) -> bool:
-        """Whether the interval of a mean reaches an end of the range."""
-        if self._ends is None or "low" not in self.columns:
+        """Whether the interval of a mean reaches an end of the range; quantiles are no averages."""
+        if self._ends is None or "low" not in self.columns or self.question["query"] in RANK_KINDS:
             return False
         (low, high), at = self._ends, [self.columns.index(name) for name in ("low", "high")]
         return any(row[at[0]] <= low or row[at[1]] >= high for row in self.rows)

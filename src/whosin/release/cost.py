@@ -82,6 +82,7 @@ def is_too_noisy(
     ends: tuple[float, float] | None = None,
     *,
     signed: bool = False,
+    deviations: float = NORMAL_QUANTILE,
 ) -> bool:
     """Whether a 95% interval is too wide to read: against the value, or for a point of a column
     against its declared range. It is the one rule for answers and for what is expected of them.
@@ -89,11 +90,18 @@ def is_too_noisy(
     Args:
         ends: of the declared range, for points of a column.
         signed: whether the number without noise can be below 0.
+        deviations: as `interval_deviations` has them.
     """
     if ends is not None:
         return high - low > MAX_RANGE_SHARE * (ends[1] - ends[0])
     size = abs(value) if signed else max(value, 0.0)
-    return max(value - low, high - value) / NORMAL_QUANTILE > NOISY_LEVEL * size
+    return max(value - low, high - value) / deviations > NOISY_LEVEL * size
+
+
+def interval_deviations(noise: str) -> float:
+    """How many standard deviations half of a 95% interval has, by the words for the noise: those of
+    one Laplace noise, or of a normal one, which is fewer than any sum of Laplace noises has."""
+    return LAPLACE_QUANTILE if noise.startswith("Laplace") else NORMAL_QUANTILE
 
 
 @dataclass(frozen=True)

@@ -178,8 +178,9 @@ def describe_estimates(
     if state is not None:
         left = [f"The dataset has ε = {format_epsilon(state.spendable)} left in its ledger."]
         left += accounts_lines(state)
-    known = outlook is not None and (outlook.known or outlook.refusal is not None)
-    if not (known or left_after(plan, estimates, state)):
+    said = any(estimate.spend.alone for estimate in estimates)
+    said |= outlook is not None and (outlook.known or outlook.refusal is not None)
+    if not (said or left_after(plan, estimates, state)):
         left.append(NOTHING_LEFT)
     left += [] if outlook is None else _outlook_lines(outlook, state)
     first = make_section("", dry, " ".join(promise), estimate_table(plan, estimates), *within)

@@ -41,11 +41,11 @@ from whosin.release.contribution_bounds import (
 from whosin.release.cost import (
     CONFIDENCE_LEVEL,
     NOISY_LEVEL,
-    NORMAL_QUANTILE,
     CostEstimate,
     ExpectedError,
     NoisyAggregate,
     Share,
+    interval_deviations,
     noise_costs,
     noise_words,
     noisy_parts,
@@ -592,7 +592,7 @@ class Linear(GroupedQuery):
         if estimate.within is None or len(self.parts(table)) > 1:
             return None, "rows"
         unit = self.parts(table)[0].name
-        size = estimate.within / (NOISY_LEVEL * NORMAL_QUANTILE)
+        size = estimate.within / (NOISY_LEVEL * interval_deviations(estimate.noise))
         return (size if unit == "sum" else float(math.ceil(size))), unit
 
     def estimate_as_planned(self, table: Table, share: Share) -> CostEstimate | None:

@@ -42,12 +42,12 @@ from whosin.release.cost import (
     CONFIDENCE_LEVEL,
     LESS_NOISE,
     NOISY_LEVEL,
-    NORMAL_QUANTILE,
     CostEstimate,
     ExpectedError,
     NoisyAggregate,
     SelectionNoise,
     Share,
+    interval_deviations,
     noise_words,
 )
 from whosin.release.engines.base import Progress, whole_numbers
@@ -144,7 +144,8 @@ class Keys(Query):
         )
 
     def readable_size(self, table: Table, estimate: CostEstimate) -> tuple[float | None, str]:
-        size = (estimate.within or 0.0) / (NOISY_LEVEL * NORMAL_QUANTILE)
+        deviations = interval_deviations(estimate.noise)
+        size = (estimate.within or 0.0) / (NOISY_LEVEL * deviations)
         return float(math.ceil(size)), "people"
 
     def contribution_policy(self, table: Table) -> ContributionPolicy:
