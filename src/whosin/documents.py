@@ -8,7 +8,9 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -45,6 +47,7 @@ MAX_WHOLE_DIGITS = 300
 
 HALF_LETTER = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _LONG_NUMBER = re.compile(rf"\d{{{MAX_NUMBER_LENGTH + 1},}}")
+_BARE_DAY_PATTERN = re.compile(r"(?<![\w\"'.:-])\d{4}-\d{2}-\d{2}(?![\w\"'.:-])")
 _RANGE_PATTERN = re.compile(r"[=,\[]\s*-?\d[\d.e-]*\.\.-?\d")
 _TOML_MARK = re.compile(r'"""|\'\'\'|["\'#\[\]{}.=,\n]')
 _TOML_KEY = r"""[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'"""
@@ -162,7 +165,7 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
         if depth > MAX_NESTING_DEPTH or dots >= MAX_KEY_DEPTH:
             raise _too_deep(what)
     try:
-        result = tomllib.loads(text)
+        result = _load_toml(text)
     except tomllib.TOMLDecodeError as error:
         raise InvalidInput(
             f"{what} is not a TOML file: {error}", field=what, hint=_toml_hint(text, str(error))
@@ -175,6 +178,22 @@ def parse_toml(text: str, what: str) -> dict[str, Any]:
         ) from None
     _check_whole(result)
     return result
+
+
+def _load_toml(text: str) -> dict[str, Any]:
+    """The tables; days that no calendar has are texts, to be refused with what else is wrong."""
+    try:
+        return tomllib.loads(text)
+    except ValueError:
+        with suppress(ValueError):
+            return tomllib.loads(_BARE_DAY_PATTERN.sub(_quote_impossible_day, text))
+        raise
+
+
+def _quote_impossible_day(found: re.Match[str]) -> str:
+    with suppress(ValueError):
+        return date.fromisoformat(found[0]).isoformat()
+    return f'"{found[0]}"'
 
 
 def _toml_hint(text: str, error: str) -> str:

@@ -7,6 +7,8 @@ quotes a private value. What programs and tests read of an error is data: `field
 
 from __future__ import annotations
 
+import sys
+import warnings
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from fractions import Fraction
@@ -91,6 +93,14 @@ def at_keys(keys: Collection[str], path: str = "") -> Iterator[None]:
         if not error.path and error.field in keys:
             error.path = f"{path}.{error.field}" if path else error.field
         raise
+
+
+def warn_caller(words: str) -> None:
+    """Warn at the line that called this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals["__name__"].startswith("whosin."):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(words, stacklevel=level)
 
 
 MAX_VALUE_LENGTH = 200

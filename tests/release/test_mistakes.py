@@ -182,3 +182,27 @@ def test_a_day_in_another_format_is_told_how_days_are_written(folder, days):
 def test_a_mean_of_a_text_column_without_a_domain_is_given_a_range_to_paste(folder):
     (one,) = mistakes(folder, GOOD.replace('age = "0..120"\n', ""))
     assert parse_toml(one.paste, "pasted") == {"age": "0..100"}
+
+
+def test_a_day_that_no_calendar_has_hides_no_other_mistake(folder):
+    """31 April was "not a TOML file", and nothing else was said."""
+    text = GOOD.replace("posterior = 0.6", "posterior = 60").replace(
+        'age = "0..120"', 'age = "0..120"\ndate = { lower = 2024-01-01, upper = 2024-04-31 }'
+    )
+    found = {each.path: each for each in mistakes(folder, text)}
+    assert set(found) == {"target.posterior", "domains.date"}
+    assert found["domains.date"].field == "upper" and "line 12" in found["domains.date"].place
+    (broken,) = mistakes(folder, text.replace("04-31 }", "04-31 } }"))
+    assert broken.path == "" and "not a TOML file" in str(broken)
+
+
+def test_a_column_without_bins_is_said_beside_every_other_mistake(folder):
+    """It was reported once all others had been mended."""
+    text = GOOD.replace('age = "0..120"', 'age = "0..120"\ndate = "2024-01-01..2024-12-31"')
+    text = text.replace('by = ["ward"]', 'by = ["ward", "date"]')
+    for right, wrong in (("", ""), *WRONG.items()):
+        changed = text.replace(right, wrong) if right and right in text else text
+        said = [each for each in mistakes(folder, changed) if "edges" in str(each)]
+        assert len(said) == 1, wrong
+    text = text.replace('ward = ["North", "South"]', 'ward = "North"')
+    assert any("edges" in str(each) for each in mistakes(folder, text))

@@ -80,6 +80,17 @@ def test_answers_cost_what_the_dry_run_says(data, ledger) -> None:
         found["m"]
 
 
+def test_a_warning_is_at_the_line_that_opened_the_session(data, ledger) -> None:
+    """It pointed into the module of sessions, and a ledger printed as an object at an address."""
+    with Session(data, PLAN, ledger, share="1/4") as first:
+        first.ask(Count())
+    other = oracle.table(DATA, {"x": (0, 5)}, name="others")
+    with pytest.warns(UserWarning, match="budget of its own") as caught:
+        Session(other, PLAN, ledger, share="1/4").close()
+    assert caught[0].filename == __file__
+    assert ledger.name in repr(ledger) and "tests" in repr(ledger) and "0x" not in repr(ledger)
+
+
 def test_what_is_left_has_the_same_digits_wherever_it_is_said(data, ledger) -> None:
     with Session(data, PLAN, ledger, share="1/3") as first:
         first.ask(Count())

@@ -74,17 +74,15 @@ def test_points_have_separators_from_five_digits_on(made):
 def test_the_cell_for_undeclared_values_has_one_name(made, tmp_path):
     answer = made[1]
     labels = [row[0] for row in answer.rows]
-    assert labels == ["north", "other", "other_"]
-    said = (
-        'values of ward that were not declared are in "other_", which no declared value is called'
-    )
+    assert labels == ["north", "other", "undeclared"]
+    said = 'ward that were not declared are in "undeclared", which no declared value is called'
     assert said in answer.statement and said in made[2].statement
     assert 'values of year and code that were not declared are in "other"' in made[0].statement
     save_answers(made, tmp_path / "x.csv")
     with (tmp_path / "x-2-by-ward.csv").open(encoding="utf-8") as file:
         assert [row["ward"] for row in csv.DictReader(file)] == labels
     for text in (made._repr_html_(), release_report("it", PLAN, made)):
-        assert "other_" in text and said.replace('"', "&#34;") in text
+        assert "undeclared" in text and said.replace('"', "&#34;") in text
 
 
 def test_stored_answers_of_older_ledgers_still_say_what_they_said():
@@ -103,8 +101,8 @@ def test_stored_answers_of_older_ledgers_still_say_what_they_said():
 
 def test_a_name_for_other_values_is_free_in_any_spelling():
     assert other_label(["a"]) == "other"
-    assert other_label(["a", "other", "other_"]) == "other__"
-    assert other_label(["Other"]) == "other_" and other_label([1, 2]) == "other"
+    assert other_label(["a", "other", "undeclared"]) == "undeclared_"
+    assert other_label(["Other"]) == "undeclared" and other_label([1, 2]) == "other"
 
 
 def test_the_curators_look_names_the_same_cell(tmp_path):
@@ -113,4 +111,4 @@ def test_the_curators_look_names_the_same_cell(tmp_path):
     (tmp_path / "t.csv").write_text("who,ward\na,south\n", encoding="utf-8")
     table = wi.Table(tmp_path / "t.csv", "who", {"ward": WARDS})
     findings = {each.what: each.rows for each in check_table(table)}
-    assert findings['ward: not a declared value, in "other_"'] == 1
+    assert findings['ward: not a declared value, in "undeclared"'] == 1

@@ -784,11 +784,11 @@ def test_answers_say_years_and_other_values_as_everywhere(hospital, opened, serv
     release(page)
     answers = page.locator("#answers")
     expect(answers).to_contain_text('values of year that were not declared are in "other"')
-    expect(answers).to_contain_text('values of kind that were not declared are in "other_"')
+    expect(answers).to_contain_text('values of kind that were not declared are in "undeclared"')
     answers.get_by_text("Numbers, and what counts").click()
     cells = answers.locator("tbody tr td:nth-child(-n+2)").all_inner_texts()
     labels = [
-        (year, kind) for year in ("2024", "2025", "other") for kind in ("other", "x", "other_")
+        (year, kind) for year in ("2024", "2025", "other") for kind in ("other", "x", "undeclared")
     ]
     assert list(zip(cells[::2], cells[1::2], strict=True)) == labels
     assert "null" not in page.locator("#results").inner_text()

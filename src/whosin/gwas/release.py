@@ -17,7 +17,6 @@ budget under another name is paid from that one.
 from __future__ import annotations
 
 import hashlib
-import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -27,7 +26,7 @@ import numpy as np
 
 from whosin import noise
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, spell
+from whosin.errors import BudgetRefused, InvalidInput, spell, warn_caller
 from whosin.exact import Array, exact_fraction
 from whosin.gwas.association import (
     LINEAR_RELATIONS,
@@ -247,7 +246,7 @@ def publish_study(
         # Again: someone may have registered meanwhile.
         account_name(ledger, dataset, question.relation)
     for note in notes:
-        warnings.warn(note, stacklevel=2)
+        warn_caller(note)
 
     def draw(_: int) -> dict[str, object]:
         return draw_answer(estimate, study, named)

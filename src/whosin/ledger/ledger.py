@@ -69,6 +69,10 @@ class Ledger(Registry):
         own: whether answers to requests that others paid for are refused.
     """
 
+    def __repr__(self) -> str:
+        """Where it is, and in whose name it is asked."""
+        return f"Ledger({self.name!r}, who={self.who!r})"
+
     def check(
         self, dataset: str, spends: Iterable[Spend], *, amended: Registration | None = None
     ) -> BudgetState:

@@ -56,7 +56,7 @@ class ContributionPolicy:
             its groups.
         ranges: the ends to which each column is clamped, as texts.
         others: columns whose undeclared values have a cell of their own, with what it is called:
-            "other", or "other_" where a declared value is called so.
+            "other", or "undeclared" where a declared value is called so.
         outside: what becomes of other values of columns with closed domains: "drop", "clamp", or
             the declared value, as a text in quotes, as which they count.
         by_row: whether each row is one person.

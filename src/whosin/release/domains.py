@@ -53,10 +53,10 @@ def check_flag(given: object, field: str) -> None:
 
 
 def other_label(values: Sequence[object]) -> str:
-    """What the cell of undeclared values is called, where a value may be called "other" too, in
-    small letters or in capitals."""
+    """What the cell of undeclared values is called: where a value is called "other", in small
+    letters or in capitals, nobody should have to tell the two apart by a sign."""
     taken = {str(value).lower() for value in values}
-    name = OTHER_LABEL
+    name = "undeclared" if OTHER_LABEL in taken else OTHER_LABEL
     while name in taken:
         name += "_"
     return name

@@ -35,6 +35,7 @@ from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import Budget, Schedule
 from whosin.release.answer import Release, read_releases
 from whosin.release.budget_allocation import estimate_batch_cost
+from whosin.release.column_expressions import group_domain
 from whosin.release.contribution_bounds import ContributionPolicy
 from whosin.release.cost import CostEstimate, continue_streams
 from whosin.release.domains import FROM_ROWS, read_domain
@@ -283,7 +284,7 @@ class Scenario:
                     listed = named if isinstance(named, list | tuple) else [named]
                     for name in (each for each in listed if isinstance(each, str)):
                         with own.collect(f"queries[0].{key}"):
-                            table.grouping(name)
+                            (group_domain if key == "by" else Table.grouping)(table, name)
                 with own.collect():
                     estimate_batch_cost(table, self.plan, Count(where=query.where))
             for each in own.found:

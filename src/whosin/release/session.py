@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import unicodedata
 import uuid
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, InvalidInput, WhosinError, invalid_value, spell
+from whosin.errors import BudgetRefused, InvalidInput, WhosinError, invalid_value, warn_caller
 from whosin.exact import format_epsilon
 from whosin.ledger import BudgetState, Debit, Ledger, encoding
 from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule, Spend, price_spend
@@ -499,7 +498,7 @@ class Session:
     def _note(self, words: str, *, warn: bool = False) -> None:
         self.notes += (words,)
         if warn:
-            warnings.warn(words, stacklevel=4)
+            warn_caller(words)
 
     @property
     def budget_state(self) -> BudgetState:
@@ -565,7 +564,7 @@ class Session:
 
     def __repr__(self) -> str:
         """Which budget it draws on, and under which request."""
-        about = f"{self.dataset!r} in {self.ledger.name}, ε = {spell(self.plan.epsilon)}"
+        about = f"{self.dataset!r} in {self.ledger.name}, ε = {format_epsilon(self.plan.epsilon)}"
         return f"Session on {about}, request {self.request}"
 
     def __enter__(self) -> Self:
