@@ -393,7 +393,7 @@ def test_what_only_those_who_move_pay_for_is_bound_by_its_period(ledger):
     """How many people a part has changes with nobody who is replaced within it."""
     ledger.register("d", PLANS["replace"], TABLE, schedule=YEAR)
     ledger.debit("d", "few", ask("north", 0, "1/24"))
-    with pytest.raises(BudgetRefused, match=r"needs ε = 0\.0909091, .* has 0\.0416667 left"):
+    with pytest.raises(BudgetRefused, match=r"needs ε = 0\.0909091, .* has 0\.0416666 left"):
         ledger.debit("d", "many", ask("north", 0, "1/11"))
     assert verify(ledger, "d").debits == 1
 

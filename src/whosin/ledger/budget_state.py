@@ -20,15 +20,7 @@ from typing import Any
 from whosin import beliefs
 from whosin.calibration import Plan
 from whosin.errors import BudgetRefused
-from whosin.exact import (
-    exp_up,
-    format_epsilon,
-    format_figures,
-    probability,
-    rational,
-    round_down,
-    round_up,
-)
+from whosin.exact import exp_up, format_epsilon, probability, rational, round_down, round_up
 from whosin.ledger import encoding
 from whosin.ledger.budget import (
     NEIGHBOUR_RELATIONS,
@@ -47,6 +39,7 @@ from whosin.ledger.budget import (
     price_epsilon,
     price_spend,
 )
+from whosin.ledger.encoding import distinguish_units
 from whosin.ledger.registration import RegisteredTable
 from whosin.notebook_display import Displayed
 
@@ -451,8 +444,8 @@ def check_session(  # noqa: PLR0913 (all by name)
     rho = budget.rho or price_epsilon(budget.epsilon, budget_state.plan)
     whole = Cost(budget.epsilon, rho, budget.delta)
     if cost is not None:
-        asked_spend = price_spend(Spend({}, {total.relation: cost}), budget_state.plan)
-        whole = asked_spend.cost(total.relation)
+        own = price_spend(Spend({}, {total.relation: cost}), budget_state.plan)
+        whole = own.cost(total.relation)
     known = PartLevel() if level is None else level
     seen = budget_state if part is None else budget_state.seen_from(known)
     if moment:
@@ -657,18 +650,6 @@ def budget_words(budget: Budget) -> str:
     """A total in a few words."""
     total = format_epsilon(Fraction(budget.epsilon, encoding.EPSILON_UNITS))
     return f"ε = {total} ({budget.relation})"
-
-
-def distinguish_units(
-    needed: int, left: int, scale: int = encoding.EPSILON_UNITS
-) -> tuple[str, str]:
-    """Two numbers of units with as many digits as it takes to tell them apart."""
-    first, second, digits = "", "", 6
-    while first == second and digits < 18:
-        first = format_figures(Fraction(max(0, needed), scale), digits)
-        second = format_epsilon(Fraction(max(0, left), scale), digits=digits)
-        digits += 1
-    return first, second
 
 
 def _left_for_people(budget_state: BudgetState, needed: int) -> int:

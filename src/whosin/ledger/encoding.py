@@ -21,7 +21,7 @@ from math import isqrt
 from typing import Any
 
 from whosin.errors import InvalidInput, invalid_value, shorten
-from whosin.exact import ball, ball_end, rational
+from whosin.exact import ball, ball_end, format_epsilon, format_figures, rational
 
 EPSILON_UNITS = 10**12
 DELTA_UNITS = 10**18
@@ -50,6 +50,16 @@ def rho_from_epsilon(epsilon: int) -> int:
 def epsilon_from_rho(rho: int) -> int:
     """The largest ε, in units, whose ε²/2 is within ρ."""
     return isqrt(2 * EPSILON_UNITS * max(rho, 0))
+
+
+def distinguish_units(needed: int, left: int, scale: int = EPSILON_UNITS) -> tuple[str, str]:
+    """Two numbers of units with as many digits as it takes to tell them apart."""
+    first, second, digits = "", "", 6
+    while first == second and digits < 18:
+        first = format_figures(Fraction(max(0, needed), scale), digits)
+        second = format_epsilon(Fraction(max(0, left), scale), digits=digits)
+        digits += 1
+    return first, second
 
 
 def number_from_units(units: int, scale: int = EPSILON_UNITS) -> Fraction | float:
