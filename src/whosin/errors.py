@@ -98,7 +98,7 @@ def at_keys(keys: Collection[str], path: str = "") -> Iterator[None]:
 def warn_caller(words: str) -> None:
     """Warn at the line that called this package."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals["__name__"].startswith("whosin."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("whosin."):
         frame, level = frame.f_back, level + 1
     warnings.warn(words, stacklevel=level)
 

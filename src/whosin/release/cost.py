@@ -101,7 +101,7 @@ def is_too_noisy(
 def interval_deviations(noise: str) -> float:
     """How many standard deviations half of a 95% interval has, by the words for the noise: those of
     one Laplace noise, or of a normal one, which is fewer than any sum of Laplace noises has."""
-    return LAPLACE_QUANTILE if noise.startswith("Laplace") else NORMAL_QUANTILE
+    return LAPLACE_QUANTILE if noise.startswith("Laplace, scale") else NORMAL_QUANTILE
 
 
 @dataclass(frozen=True)
