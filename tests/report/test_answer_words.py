@@ -8,13 +8,20 @@ import re
 import pytest
 
 import whosin as wi
+from whosin.release.answer import read_releases
 from whosin.release.domains import other_label
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report.document import format_point
 from whosin.report.html import release_report
-from whosin.report.releases import column_scales, format_cell
+from whosin.report.releases import (
+    column_scales,
+    describe_release,
+    describe_releases,
+    describe_report,
+    format_cell,
+)
 from whosin.report.table_views import save_answers
-from whosin.report.terminal import print_document
+from whosin.report.terminal import document_text, print_document
 
 PLAN = wi.calibrate(wi.Posterior("0.9999"), wi.families.Independent("0.05", "0.5"), query="count")
 WARDS = ["north", "other"]
@@ -46,8 +53,6 @@ def made(tmp_path_factory):
 
 
 def test_labels_have_no_thousands_separator(made, run, capsys):
-    from whosin.report.releases import describe_release
-
     print_document(describe_release("it", made))
     told = [capsys.readouterr().out, made._repr_html_(), release_report("it", PLAN, made)]
     for text in told:
@@ -112,3 +117,33 @@ def test_the_curators_look_names_the_same_cell(tmp_path):
     table = wi.Table(tmp_path / "t.csv", "who", {"ward": WARDS})
     findings = {each.what: each.rows for each in check_table(table)}
     assert findings['ward: not a declared value, in "undeclared"'] == 1
+
+
+def test_a_condition_goes_with_its_answer(tmp_path):
+    """Whoever reads the number learns of which rows it is: beside every title, and in what counts,
+    which goes into files."""
+    (tmp_path / "t.csv").write_text(
+        "who,ward,age\n" + "".join(f"p{n},{'xy'[n % 2]},{n % 90}\n" for n in range(60)), "utf-8"
+    )
+    domains = {"ward": ["x", "y"], "age": {"lower": 0, "upper": 90}}
+    table = wi.Table(tmp_path / "t.csv", "who", domains)
+    where = "ward = 'x' and age > 3"
+    queries = [
+        wi.queries.Mean(column="age", name="mean age", where=where),
+        wi.queries.Count(where="age < 50"),
+        wi.queries.Count(by="ward"),
+    ]
+    with wi.Session(table, PLAN, tmp_path / "ledger.db", share=1) as session:
+        made = session.release(queries)
+    with wi.Ledger(tmp_path / "ledger.db") as ledger:
+        (stored,) = read_releases(ledger, "t")
+    for each in (made, stored):
+        officer = describe_report("t", PLAN, each, None, "officer")
+        for document in (describe_release("t", each), describe_releases("t", [each]), officer):
+            text = " ".join(document_text(document).split())
+            assert f"mean age where {where}" in text
+            assert "where age < 50" in text and "where age < 50 where" not in text
+        assert each["mean age"].statement.startswith(f"Only rows where {where} count; privacy unit")
+        assert "where" not in each[2].statement
+        assert release_report("t", PLAN, each).count("mean age where ward = &#39;x&#39;") == 2
+        assert f"Only rows where {where}" in each["mean age"].to_pandas().attrs["whosin"]["statement"]

@@ -239,6 +239,8 @@ class Answer(Displayed):
         the interval does not cover what this leaves out."""
         counted = self.question.get("counted")
         said = "" if counted is None else bounds_statement(counted, "low" in self.columns)
+        if where := self.question.get("where"):
+            said = f"Only rows where {where} count" + (said and f"; {said[0].lower()}{said[1:]}")
         if self._at_end:
             said += f" {CUT_OFF}"
         if self.details and RANK_ROWS in self.details:

@@ -18,7 +18,7 @@ from whosin.release.contribution_bounds import CostWarning
 from whosin.release.cost import ExpectedError, Outlook, batch_cost, left_after
 from whosin.release.domains import describe_misspelt_days
 from whosin.release.queries import QUERIES, Query
-from whosin.release.queries.base import AMOUNT, NAME, POINT
+from whosin.release.queries.base import AMOUNT, NAME, POINT, add_condition
 from whosin.report import card
 from whosin.report.accounts import accounts_lines
 from whosin.report.card import (
@@ -455,7 +455,7 @@ def describe_answer(answer: Answer, request: str = "", full: bool = False) -> Te
         parts.append(answer_table(answer))
     parts += map(note, filter(None, (answer.noisy_note, answer.statement)))
     aside = f"{asked}{cost_words(answer.cost)}; {answer.noise}"
-    return make_section(answer.title, *parts, aside=aside)
+    return make_section(add_condition(answer.title, answer.question), *parts, aside=aside)
 
 
 def _draw_chart(answer: Answer) -> Any:
@@ -465,7 +465,7 @@ def _draw_chart(answer: Answer) -> Any:
 
 
 def _question_words(answer: Answer) -> str:
-    hidden = {"counted", "name", "universe", "prior"}
+    hidden = {"counted", "name", "universe", "prior", "where"}
     if answer.tables:
         hidden |= {"sets", "ranges"}  # the tables say it themselves
     asked = [(key, value) for key, value in answer.question.items() if key not in hidden]

@@ -29,7 +29,7 @@ from whosin.exact import (
 from whosin.ledger import BudgetState
 from whosin.ledger.registry import PeopleBudget
 from whosin.release import Release
-from whosin.release.queries.base import describe_title
+from whosin.release.queries.base import add_condition, describe_title
 from whosin.report import card
 from whosin.report.document import (
     Paragraph,
@@ -469,9 +469,9 @@ COUNT_NAMES = {"count": "number of people", "rows": "number of rows"}
 
 def name_question(title: str, question: Mapping[str, Any]) -> str:
     """What a question is called, and what it is about if nobody gave it a name."""
-    if title != question.get("query"):
-        return title
-    return describe_title(COUNT_NAMES.get(title, title), question)
+    if title == question.get("query"):
+        title = describe_title(COUNT_NAMES.get(title, title), question)
+    return add_condition(title, question)
 
 
 def list_items(items: Sequence[str]) -> str:

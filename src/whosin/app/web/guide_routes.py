@@ -41,6 +41,7 @@ from whosin.release import DuckDB, Release
 from whosin.release.answer import read_releases
 from whosin.release.draft import UNIT_NAME_PATTERN, ColumnDraft, draft_columns, read_dictionary
 from whosin.release.inspection import CURATOR_NOTE
+from whosin.release.queries.base import add_condition
 from whosin.release.table import dataset_name
 from whosin.report.accounts import budget_picture
 from whosin.report.card import budget_state_card, cost_words, plan_card
@@ -338,7 +339,7 @@ def _question_name(entry: Entry) -> str:
     what = entry.body["what"]
     if _is_study(entry):
         return f"top {what['top']} of {what['snps']:,} SNPs" if what["top"] else "named SNPs"
-    return str(what.get("name") or what.get("query") or entry.request)
+    return add_condition(str(what.get("name") or what.get("query") or entry.request), what)
 
 
 def _total_cost(debits: list[Entry], relation: str) -> str:

@@ -79,12 +79,17 @@ def describe_title(title: str, question: Mapping[str, Any]) -> str:
     return f"{title} by {', '.join([by] if isinstance(by, str) else map(str, by))}" if by else title
 
 
+def add_condition(title: str, question: Mapping[str, Any]) -> str:
+    """A title with the condition of its question, unless it ends with it: "rows where age >= 65"."""
+    said = f" where {question['where']}" if question.get("where") else ""
+    return title if title.endswith(said) else title + said
+
+
 def distinct_titles(
     titles: Sequence[str], questions: Sequence[Mapping[str, Any]]
 ) -> tuple[str, ...]:
     """The titles, where two would be alike with what is asked: by which columns, then where."""
-    where = "{0} where {1[where]}".format
-    for say in (describe_title, lambda *each: where(*each) if "where" in each[1] else each[0]):
+    for say in (describe_title, add_condition):
         pairs = zip(titles, questions, strict=True)
         titles = [say(*each) if titles.count(each[0]) > 1 else each[0] for each in pairs]
     return tuple(titles)

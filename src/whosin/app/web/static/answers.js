@@ -85,10 +85,12 @@ async function isSigned(label, isNeeded) {
   return answer === "other";
 }
 
-// What an answer is about that nobody gave a name.
-function unnamed({ title, question }) {
-  const { query, column, by = [], columns = [] } = question;
-  return title === query ? [column, ...[by].flat(), ...columns].filter(Boolean).join(", ") : null;
+// What an answer is about that nobody gave a name, and of which rows, where the title does not say it.
+function beside({ title, question }) {
+  const { query, column, by = [], columns = [], where } = question;
+  const about = title === query ? [column, ...[by].flat(), ...columns].filter(Boolean).join(", ") : "";
+  const rows = where && !title.endsWith(` where ${where}`) ? `where ${where}` : "";
+  return [about, rows].filter(Boolean).join(" ");
 }
 
 let opened = 0; // answers that the ledger opened: each has switches of its own
@@ -109,7 +111,7 @@ function card(answer, index, body) {
     h(
       "header",
       {},
-      h("h3", {}, unnamed(answer) === null ? answer.title : capital(answer.title), " ", h("span", { class: "soft" }, unnamed(answer))),
+      h("h3", {}, answer.title === answer.question.query ? capital(answer.title) : answer.title, " ", h("span", { class: "soft" }, beside(answer))),
       body && several ? button("All as Parquet", `Download ${answer.title} as Parquet`, `/api/release/parquet?answer=${index}`, `${plainName(answer.title)}.parquet`) : null,
       body && file ? button("Parquet", `Download ${file}`, `/api/release/file?answer=${index}`, file) : null,
       file || !body ? null : button(several ? "All as CSV" : "CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${index}`, `${plainName(answer.title)}.csv`),
