@@ -239,3 +239,25 @@ def test_a_crash_suspends_the_study_and_the_request_goes_on(client, clinic, monk
     assert make_release(client).status_code == 200
     with Ledger(clinic.ledger) as ledger:
         assert ledger.budget_state("toy:genotype").debits == 1
+
+
+def test_every_page_names_the_same_secret(client, run, clinic):
+    """A study's promise is about genotypes or cases, and not about who is in: on the study's card,
+    in the ledger, where its answers are opened again, and in the command."""
+    made = make_release(client).json()
+    [dataset] = client.get("/api/ledger").json()["datasets"]
+    for card in (made["card"], dataset["card"]):
+        said = " ".join(line for part in card for line in part["lines"])
+        assert "sure of a person's genotype" in said
+        assert "that a person is in" not in said and "500 are in" not in said
+    words = run("ledger show", clinic.ledger)[1]
+    assert "sure of a person's genotype" in " ".join(words.split())
+    said = " ".join(line for part in made["card"] for line in part["lines"])
+    assert "1,000 people known to be in, of whom someone was 50.0% sure of a genotype, 500" in said
+
+
+def test_cases_are_counted_as_cases(client):
+    made = make_release(client, relation="label-swap").json()
+    said = " ".join(line for part in made["card"] for line in part["lines"])
+    assert "whom someone was 50.0% sure to be a case, 500 are" in said
+    assert "accuses 10 of 1,000 people who are no cases" in said

@@ -62,6 +62,12 @@ if TYPE_CHECKING:
 EXAMPLE_PRIOR, EXAMPLE_FPR = Fraction(1, 10), Fraction(1, 100)
 """How sure someone was, and how many a test accuses by mistake, where nobody says."""
 PEOPLE_HEADING, FALLBACK_HEADING = "Out of 1,000 people", "If they know more than assumed"
+SECRET_WORDS = {
+    **dict.fromkeys(("stratum-swap", "label", "label-swap"), "that a person is a case"),
+    "trait": "of a person's value",
+    "genotype": "of a person's genotype",
+}
+"""What a study protects under each relation, after "sure"."""
 NOISE_NAMES = {"laplace": "Laplace", "gaussian": "Gaussian", "geometric": "geometric"}
 
 
@@ -77,12 +83,11 @@ def plan_card(plan: Plan, secret: str = MEMBERSHIP_WORDS) -> list[TextSection]:
     Args:
         secret: what someone may be sure of, after "sure".
     """
-    looking = describe_adversary(plan.family).replace(MEMBERSHIP_WORDS, secret)
     sections = [
-        make_section("Who is looking", looking),
+        make_section("Who is looking", describe_adversary(plan.family, secret)),
         make_section("What is promised", *_promise_lines(plan)),
         make_section("What that takes", *_cost_lines(plan)),
-        _thousand_people(plan),
+        _thousand_people(plan, secret),
         make_section("Compared with plain differential privacy", _baseline_text(plan)),
         make_section(FALLBACK_HEADING, *_fallback_lines(plan)),
     ]
@@ -101,8 +106,13 @@ def plan_card(plan: Plan, secret: str = MEMBERSHIP_WORDS) -> list[TextSection]:
     return [*sections, make_section("More than one release", shared)] if shared else sections
 
 
-def describe_adversary(family: families.Family) -> str:
-    words = family.words()
+def describe_adversary(family: families.Family, secret: str = MEMBERSHIP_WORDS) -> str:
+    """Who is looking, in a sentence.
+
+    Args:
+        secret: what they may be sure of, after "sure".
+    """
+    words = family.words().replace(MEMBERSHIP_WORDS, secret)
     return f"{words[0].upper()}{words[1:]}."
 
 
@@ -205,17 +215,27 @@ def _reserve_lines(plan: Plan) -> list[str]:
     ]
 
 
-def _thousand_people(plan: Plan) -> TextSection:
+def find_secret(state: BudgetState) -> str:
+    """What a dataset protects, after "sure": of a study, what its name ends with."""
+    registered, relation = state.registered, state.dataset.rpartition(":")[2]
+    if registered is None or not {"SNPs", "labels"} & {*registered.registration.domains}:
+        return MEMBERSHIP_WORDS
+    return SECRET_WORDS.get(relation, MEMBERSHIP_WORDS)
+
+
+def _thousand_people(plan: Plan, secret: str = MEMBERSHIP_WORDS) -> TextSection:
     """The promise as people out of 1,000: a belief, unless only tests are bounded, and a test."""
     from whosin.curves import tradeoff
 
-    rates, values = promised_rates(plan.target), plan.family.about_records
+    rates, noun = promised_rates(plan.target), secret.rpartition(" ")[2]
+    values = plan.family.about_records or noun in ("genotype", "value")
+    out = "no cases" if noun == "case" else "not in"
     low, high = plan.beliefs
     prior = high if high < 1 else max(EXAMPLE_PRIOR, low)  # the one of the promise's sentence
     accused = rates[0] if rates else prior if values else EXAMPLE_FPR
     reached = float(tradeoff(plan).tpr(accused))
     test = (
-        f"A test that accuses {per_thousand(float(accused))} of 1,000 people who are not in "
+        f"A test that accuses {per_thousand(float(accused))} of 1,000 people who are {out} "
         f"recognises at most {per_thousand(reached)} of 1,000 who are."
     )
     if values:
@@ -231,8 +251,11 @@ def _thousand_people(plan: Plan) -> TextSection:
     fails = float(plan.failure if is_dp(plan) else plan.delta)
     but = f", but for a probability of {format_general(fails)}" if fails else ""
     about = "about whom someone was {} sure, {} are in"
-    if values:
-        about = "known to be in, of whom someone was {} sure of a value, {} have it"
+    if noun == "case":
+        about = "known to be in, whom someone was {} sure to be a case, {} are"
+    elif values:
+        noun = noun if noun == "genotype" else "value"
+        about = f"known to be in, of whom someone was {{}} sure of a {noun}, {{}} have it"
     about = about.format(format_percent(prior, "down"), per_thousand(float(prior)))
     belief = (
         f"Of 1,000 people {about}. Afterwards that someone can be as sure as if "
@@ -578,7 +601,7 @@ def _unit_lines(budget_state: BudgetState) -> list[str]:
 def belief_lines(budget_state: BudgetState) -> list[str]:
     """How sure the plan's adversary can have become from all answers so far."""
     plan = budget_state.plan
-    lines = [describe_adversary(plan.family)]
+    lines = [describe_adversary(plan.family, find_secret(budget_state))]
     if not budget_state.debits:
         return [*lines, "So far they have learned nothing from here."]
     if budget_state.by_itself:

@@ -21,7 +21,7 @@ from whosin.gwas.question import StudyCostEstimate
 from whosin.gwas.release import StudyRelease
 from whosin.gwas.study import PUBLIC_COLUMNS, TABLE_BLOCK_SNPS
 from whosin.plain_files import create_file, write_file
-from whosin.report.card import plan_card
+from whosin.report.card import SECRET_WORDS, plan_card
 from whosin.report.charts import (
     CHART_COLOURS,
     LEGEND_OPTIONS,
@@ -44,7 +44,7 @@ from whosin.report.document import (
     note,
 )
 from whosin.report.releases import format_cell
-from whosin.report.study_labels import SECRET_WORDS, relatives_section
+from whosin.report.study_labels import relatives_section
 
 Row = dict[str, str | int | float]
 

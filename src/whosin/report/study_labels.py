@@ -22,7 +22,7 @@ from whosin.gwas.relatives import KIN_WORDS
 from whosin.gwas.release import describe_relatives
 from whosin.gwas.results import CorrectedResults
 from whosin.plain_files import create_file
-from whosin.report.card import plan_card
+from whosin.report.card import SECRET_WORDS, plan_card
 from whosin.report.document import (
     Document,
     TextSection,
@@ -45,12 +45,6 @@ LABEL_ADVICE = (
     "do better where everything is to be analysed, in large studies, and where cases are rare: the "
     "less sure anyone is before, the fewer labels change."
 )
-SECRET_WORDS = {
-    **dict.fromkeys(("stratum-swap", "label", "label-swap"), "that a person is a case"),
-    "trait": "of a person's value",
-    "genotype": "of a person's genotype",
-}
-"""What is protected under each relation, after "sure"."""
 
 
 def describe_labels(made: LabelRelease, files: Sequence[Path]) -> Document:

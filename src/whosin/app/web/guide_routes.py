@@ -44,7 +44,7 @@ from whosin.release.inspection import CURATOR_NOTE
 from whosin.release.queries.base import add_condition
 from whosin.release.table import dataset_name
 from whosin.report.accounts import budget_picture
-from whosin.report.card import budget_state_card, cost_words, plan_card
+from whosin.report.card import budget_state_card, cost_words, find_secret, plan_card
 from whosin.report.document import section_data
 from whosin.report.html import release_report
 from whosin.report.releases import describe_costs, describe_preflight
@@ -274,7 +274,7 @@ def open_answers(
     """The stored answers of a paid request; nothing is spent."""
     made = _stored_answers(settings, visitor, dataset, name)
     card = [
-        *plan_card(made.budget_state.plan)[:2],
+        *plan_card(made.budget_state.plan, find_secret(made.budget_state))[:2],
         *budget_state_card(visitor.view(made.budget_state)),
     ]
     return ReleaseResult(
