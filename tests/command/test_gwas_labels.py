@@ -246,6 +246,7 @@ def test_a_person_at_a_terminal_is_asked_before_a_study_pays(run, inside, monkey
         assert not (inside / "study.ledger").exists()
         got, out, err = run(line)
         assert got == code and "will spend ε = 1.09861 of ε = 1.09861" in err
+        assert "sure that a person is a case" in err and "in the data becomes" not in err
         assert bool(out) is said and ("nothing was spent" in err) is not said
     (inside / "drawn.txt").unlink(missing_ok=True)
     (inside / "drawn.labels.json").unlink(missing_ok=True)

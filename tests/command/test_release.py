@@ -13,6 +13,7 @@ from whosin.errors import InvalidInput
 from whosin.release import DuckDB
 from whosin.release.scenario import load_scenario, read_scenario
 from whosin.release.table import dataset_name
+from whosin.report.summary import promise_sentence
 
 SMALL = {
     "adversary": {"prior": "0.05..0.5"},
@@ -155,6 +156,7 @@ def test_a_person_at_a_terminal_is_asked_once_more(run, hospital, monkeypatch):
         monkeypatch.setattr("typer.confirm", lambda *_, said=said, **__: said == "y\n")
         got, _, err = run("release", hospital)
         assert got == code and "4 answers will spend ε = " in err
+        assert promise_sentence(load_scenario(hospital).plan) in " ".join(err.split())
         assert ("nothing was spent" in err) is bool(code)
     assert "will spend" not in run("release", hospital, "--yes")[2]
 

@@ -146,4 +146,5 @@ def test_a_condition_goes_with_its_answer(tmp_path):
         assert each["mean age"].statement.startswith(f"Only rows where {where} count; privacy unit")
         assert "where" not in each[2].statement
         assert release_report("t", PLAN, each).count("mean age where ward = &#39;x&#39;") == 2
-        assert f"Only rows where {where}" in each["mean age"].to_pandas().attrs["whosin"]["statement"]
+        about = each["mean age"].to_pandas().attrs["whosin"]
+        assert f"Only rows where {where}" in about["statement"]

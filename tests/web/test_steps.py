@@ -32,7 +32,9 @@ from web_page import (
 from web_server import SCENARIO, problem, program, served
 from whosin.app.web.access import Settings, add_user
 from whosin.ledger import Ledger
+from whosin.release.scenario import load_scenario
 from whosin.report.evidence import PACK_FILES
+from whosin.report.summary import promise_sentence
 from whosin.scenario_model import SIGNED_KEYS
 
 expect.set_options(timeout=120_000)  # a busy machine is no reason to fail
@@ -465,6 +467,24 @@ def test_a_correction_goes_on_with_the_same_budget(
     with Ledger(hospital.ledger) as ledger:
         assert ledger.datasets() == ["hospital"] and ledger.budget_state("hospital").debits == 3
         assert "amended" in [entry.kind for entry in ledger.history("hospital")]
+
+
+def test_whoever_releases_reads_the_promise_and_of_which_rows_answers_are(
+    hospital: Settings, opened: Opened, serving: Serving
+) -> None:
+    page = opened(serving(hospital))
+    promise = promise_sentence(load_scenario(hospital.folder / "hospital.toml").plan)
+    load(page)
+    go_to(page, "release")
+    page.locator("#go").click()
+    expect(page.locator("#ask-words")).to_contain_text(promise)
+    page.locator("#ask-yes").click()
+    days = page.locator("#answers .answer", has_text="days")
+    expect(days.locator("h3")).to_contain_text("where age >= 40")
+    days.locator("summary").click()
+    expect(days).to_contain_text("Only rows where age >= 40 count")
+    page.goto(f"{page.url.partition('#')[0]}#ledger")
+    expect(page.locator("#datasets")).to_contain_text("where age >= 40")
 
 
 def test_the_same_again_shows_the_stored_answers(

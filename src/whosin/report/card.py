@@ -676,11 +676,6 @@ def cost_words(cost: Cost) -> str:
     return f"{text}, δ = {failing}" if cost.delta else text
 
 
-def spending_words(what: str, cost: Cost, plan: Plan) -> str:
-    """What a release spends of its plan, in the sentence that asks for it."""
-    return f"{what} will spend {cost_words(cost)} of {budget_words(plan)}, for good."
-
-
 def check_lines(checks: Sequence[HistoryCheck]) -> list[str]:
     """What a verification of a ledger found, a line for each dataset."""
     lines = []

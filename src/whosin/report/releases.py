@@ -26,7 +26,6 @@ from whosin.report.card import (
     budget_words,
     cost_words,
     describe_people,
-    spending_words,
 )
 from whosin.report.document import (
     Chart,
@@ -50,7 +49,7 @@ from whosin.report.document import (
     margin_decimals,
     note,
 )
-from whosin.report.summary import describe_summary, explain_public_size
+from whosin.report.summary import describe_summary, explain_public_size, spending_words
 
 if TYPE_CHECKING:
     from whosin.release.accuracy import Suggestion
@@ -691,6 +690,6 @@ def _list_values(values: Sequence[object]) -> str:
 
 
 def describe_costs(plan: Plan, estimates: Sequence[CostEstimate]) -> str:
-    """What a batch spends of its plan, in one sentence."""
+    """What a batch promises and spends, in the sentences that ask for it."""
     total = batch_cost(estimates, plan)
     return spending_words(format_plural(len(estimates), "answer"), total, plan)

@@ -25,12 +25,14 @@ from whosin.plain_files import create_file
 from whosin.report.card import SECRET_WORDS, plan_card
 from whosin.report.document import (
     Document,
+    Paragraph,
     TextSection,
     format_epsilon,
     make_document,
     make_section,
     make_table,
     note,
+    plain_words,
 )
 
 CORRECTED_COLUMNS = (
@@ -97,6 +99,12 @@ def _label_promise(plan: LabelPlan) -> list[TextSection]:
     else:
         said = "It holds in both directions: for who is a case, and for who is not."
     return [looking, promise, make_section("", said)]
+
+
+def label_promise_words(plan: LabelPlan) -> str:
+    """Who is looking at labels, and what is promised, for whoever is about to draw them."""
+    parts = [part for section in _label_promise(plan)[:2] for part in section.parts]
+    return " ".join(plain_words(each.text) for each in parts if isinstance(each, Paragraph))
 
 
 def _rate_lines(plan: LabelPlan) -> list[Any]:

@@ -27,6 +27,7 @@ from whosin.exact import (
     round_up,
 )
 from whosin.ledger import BudgetState
+from whosin.ledger.budget import Cost
 from whosin.ledger.registry import PeopleBudget
 from whosin.release import Release
 from whosin.release.queries.base import add_condition, describe_title
@@ -290,13 +291,27 @@ def _describe_for_everyone(
     yield make_section("What is not promised", *limits, level=2)
 
 
-def promise_sentence(plan: Plan) -> str:
-    """The promise of a plan in one sentence."""
-    who, becomes = plan.family.words(), plan.target.words()
+def promise_sentence(plan: Plan, secret: str = "") -> str:
+    """The promise of a plan in one sentence.
+
+    Args:
+        secret: what someone may be sure of, after "sure"; by default what its family is about.
+    """
+    secret = secret or plan.family.secret
+    who, becomes = card.describe_adversary(plan.family, secret)[:-1], plan.target.words()
     comma = "," if "," in who else ""
-    about = " of it" if plan.family.secret in who else f" {plan.family.secret}"
-    about = about if becomes.endswith(" sure") else ""
-    return f"{who[0].upper()}{who[1:]}{comma} {becomes}{about}."
+    about = " of it" if secret in who else f" {secret}"
+    return f"{who}{comma} {becomes}{about if becomes.endswith(' sure') else ''}."
+
+
+def spending_words(what: str, cost: Cost, plan: Plan, promise: str = "") -> str:
+    """What a release promises and what it spends, in the sentences that ask whether it may.
+
+    Args:
+        promise: in a sentence or two; by default the plan's own.
+    """
+    spent = f"{what} will spend {card.cost_words(cost)} of {card.budget_words(plan)}, for good."
+    return f"{promise or promise_sentence(plan)} {spent}"
 
 
 def _other_answers(plan: Plan, state: BudgetState) -> Iterator[Paragraph]:

@@ -334,7 +334,8 @@ def release(
     from whosin.gwas.release import publish_study
     from whosin.ledger import Ledger
     from whosin.report import gwas
-    from whosin.report.card import spending_words
+    from whosin.report.card import SECRET_WORDS
+    from whosin.report.summary import promise_sentence, spending_words
 
     files = save or []
     score = score or ("distance" if trait is None else "linear")
@@ -381,7 +382,9 @@ def release(
     request = request or (uuid.uuid4().hex if again else None)
     if _find_paid(where, name, estimate, result, request) is None:
         cost = estimate.spend().cost(plan.relation)
-        confirm_spending(spending_words("This study", cost, plan), yes=yes, json=json)
+        promise = promise_sentence(plan, SECRET_WORDS[relation])
+        words = spending_words("This study", cost, plan, promise)
+        confirm_spending(words, yes=yes, json=json)
     with Ledger(where) as opened, warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # the notes say it
         known = opened.datasets()

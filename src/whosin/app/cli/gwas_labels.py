@@ -80,7 +80,7 @@ def randomise(
     from whosin.gwas.labels import LabelledPeople, draw_path, randomise_labels, read_coding
     from whosin.ledger import Cost, Ledger
     from whosin.report import study_labels
-    from whosin.report.card import spending_words
+    from whosin.report.summary import spending_words
 
     check_writable(save, "--save", PHENOTYPE_SUFFIXES)
     for path in (save, draw_path(save)):
@@ -97,8 +97,8 @@ def randomise(
     where, name = find_account(study, ledger, dataset)
 
     def confirm() -> None:
-        words = spending_words("Drawing these labels", Cost.pure(plan.epsilon), plan.plan)
-        confirm_spending(words, yes=yes, json=json)
+        spent = Cost.pure(plan.epsilon), plan.plan, study_labels.label_promise_words(plan)
+        confirm_spending(spending_words("Drawing these labels", *spent), yes=yes, json=json)
 
     if new := "://" not in where and not Path(where).exists():
         confirm()  # before a ledger is made

@@ -211,7 +211,7 @@ class ReleaseBody(Body):
     )
     spends: str | None = Field(
         default=None,
-        max_length=400,
+        max_length=4000,
         description="What was agreed to: `spends` of /api/preflight. A release that would spend "
         "something else is refused",
     )
@@ -258,7 +258,7 @@ class StudyReleaseBody(StudyBody):
     )
     spends: str | None = Field(
         default=None,
-        max_length=400,
+        max_length=4000,
         description="What was agreed to: `spends` of /api/study/estimate. A release that would "
         "spend something else is refused",
     )

@@ -71,6 +71,7 @@ from whosin.report.releases import (
     expectation_words,
     suggestion_data,
 )
+from whosin.report.summary import promise_sentence
 from whosin.report.table_views import csv_bytes, describe_agreement, page_data, parquet_bytes
 from whosin.scenario_model import RequestedTable, TableSection
 
@@ -85,16 +86,17 @@ ReportReader = Annotated[str | None, Query(max_length=20)]
 class EstimateView(BaseModel):
     """What a scenario costs and how good its answers will be; nothing is spent.
 
-    `remaining` is what the ledger has left for the dataset, if it knows it, and
-    `remaining_percent` that in per cent of the plan's ε; `refusal` is why it
-    would say no, and `lacks_budget` whether that is for want of budget. `paid` has for each query
-    the request that answered it before. `stored` is the request under which all of this was paid
-    before: without an id of its own a release shows its answers, and spends nothing. `lookalikes`
-    are datasets with the same privacy unit and columns, where a curator has to say whose people
-    these are; `amends` is whether `continues` with this very dataset would record a change of its
-    columns, domains or bounds, which is refused otherwise. `together` says what this release and
-    theirs then allow of someone who is in all. `suggestions` were tried; `meaningless` are queries
-    whose interval will be the whole declared range.
+    `promise` is what the plan promises, in a sentence. `remaining` is what the ledger has left
+    for the dataset, if it knows it, and `remaining_percent` that in per cent of the plan's ε;
+    `refusal` is why it would say no, and `lacks_budget` whether that is for want of budget.
+    `paid` has for each query the request that answered it before. `stored` is the request under
+    which all of this was paid before: without an id of its own a release shows its answers, and
+    spends nothing. `lookalikes` are datasets with the same privacy unit and columns, where a
+    curator has to say whose people these are; `amends` is whether `continues` with this very
+    dataset would record a change of its columns, domains or bounds, which is refused otherwise.
+    `together` says what this release and theirs then allow of someone who is in all.
+    `suggestions` were tried; `meaningless` are queries whose interval will be the whole
+    declared range.
     """
 
     dataset: str
@@ -103,6 +105,7 @@ class EstimateView(BaseModel):
     meaningless: list[str]
     total: str
     total_epsilon: float | None
+    promise: str
     epsilon: float
     relation: str
     remaining: float | None
@@ -168,6 +171,7 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
             meaningless=list(meaningless_titles(estimates)),
             total=cost_words(total),
             total_epsilon=None if infinite else total.epsilon / encoding.EPSILON_UNITS,
+            promise=promise_sentence(scenario.plan),
             epsilon=scenario.plan.epsilon,
             relation=relation,
             remaining=None if budget_state is None else budget_state.spendable,

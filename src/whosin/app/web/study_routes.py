@@ -43,7 +43,7 @@ from whosin.errors import (
 from whosin.exact import rational
 from whosin.ledger import Entry, Ledger
 from whosin.ledger.registry import suspend_dataset
-from whosin.report.card import cost_words
+from whosin.report.card import SECRET_WORDS, cost_words
 from whosin.report.document import (
     Paragraph,
     SectionData,
@@ -53,6 +53,7 @@ from whosin.report.document import (
     section_data,
 )
 from whosin.report.html import render_page
+from whosin.report.summary import promise_sentence
 
 if TYPE_CHECKING:
     from whosin.gwas import Study
@@ -355,7 +356,8 @@ def _spending_words(estimate: StudyCostEstimate, dataset: str, *, paid: bool) ->
     if paid:
         return f"This was paid for before by {dataset}: its answer is shown, and nothing is spent."
     cost = cost_words(estimate.spend().cost(estimate.plan.relation))
-    return f"This will spend {cost} for {dataset}."
+    promise = promise_sentence(estimate.plan, SECRET_WORDS[estimate.question.relation])
+    return f"{promise} This will spend {cost} for {dataset}."
 
 
 def _open_release(

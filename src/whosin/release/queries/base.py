@@ -80,7 +80,7 @@ def describe_title(title: str, question: Mapping[str, Any]) -> str:
 
 
 def add_condition(title: str, question: Mapping[str, Any]) -> str:
-    """A title with the condition of its question, unless it ends with it: "rows where age >= 65"."""
+    """A title with the condition of its question, unless it says it: "rows where age >= 65"."""
     said = f" where {question['where']}" if question.get("where") else ""
     return title if title.endswith(said) else title + said
 

@@ -433,6 +433,7 @@ async function releaseNow() {
     const all = priced.total_epsilon !== null && stays() === 0; // nothing is kept for later
     const repeated = fresh ? "all of these" : paidBefore().length ? `${paidBefore().length} of these` : "";
     const lines = [
+      priced.promise,
       h("p", {}, h("strong", {}, `${priced.estimates.length === 1 ? "1 answer" : `${priced.estimates.length} answers`} will spend ${priced.total} of ε = ${allowed(priced.epsilon)}, for good.`)),
       $("share-words").textContent,
       priced.together.length ? priced.together.find((line) => line.includes("after this release")) : null,
