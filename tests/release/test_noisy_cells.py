@@ -17,11 +17,23 @@ import release_oracle as oracle
 import whosin as wi
 from whosin.errors import BudgetRefused
 from whosin.ledger import Cost, Ledger
-from whosin.release import Count, Keys, Marginals, Mean, Median, Quantile, Range, Rows, Sum, Top
+from whosin.release import (
+    Count,
+    Keys,
+    Marginals,
+    Mean,
+    Median,
+    Quantile,
+    Range,
+    Rows,
+    Sum,
+    Top,
+    Values,
+)
 from whosin.release.answer import Answer, read_releases, too_noisy
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.cost import NOISY_LEVEL
-from whosin.release.inspection import look_before_debit
+from whosin.release.inspection import look_before_debit, run_preflight
 from whosin.report import html, releases
 from whosin.report.terminal import print_document, print_table
 
@@ -197,6 +209,39 @@ def test_a_release_is_stopped_in_words_by_question(tmp_path) -> None:
         found.require_accepted("--yes")
     words = "max_rows_per_group = 2 leaves out rows of more than a third of the privacy units"
     assert f"spent: rows by ward: {words}; rows: {words}; --yes" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("query", "cut"),
+    [
+        (Median(column="age"), False),
+        (Mean(column="age", by="sex"), False),
+        (Mean(column="age", where="x > 2"), False),
+        (Marginals(columns=["sex", "age"], max_rows_per_group=1), False),
+        (Mean(column="age", by="ward"), True),
+        (Mean(column="x"), True),
+        (Rows(by="sex"), True),
+    ],
+    ids=str,
+)
+def test_further_rows_of_a_constant_column_are_nothing_left_out(query, cut) -> None:
+    """Everyone has three rows: of what is the same in all of them one says everything."""
+    domains = DOMAINS | {
+        "sex": Values(("f", "m"), constant=True),
+        "age": Range(0, 90, edges=(0, 40, 90), constant=True),
+    }
+    whose = [i // 3 for i in range(90)]
+    rows = {
+        "who": [f"p{i}" for i in whose],
+        "ward": ["A", "A", "B"] * 30,
+        "x": [5.0] * 90,
+        "sex": ["fm"[i % 2] for i in whose],
+        "age": [float(i) for i in whose],
+    }
+    data = oracle.table(rows, domains, max_groups=3, max_rows_per_group=1)
+    policy = query.contribution_policy(query.restrict_table(data))
+    found = run_preflight(data, [], [policy], [query])
+    assert bool([each for each in found.bounds if each.bound == "max_rows_per_group"]) is cut
 
 
 def test_a_dry_run_explains_the_star_and_says_a_rank_once(tmp_path) -> None:

@@ -24,7 +24,12 @@ from whosin.errors import (
 from whosin.exact import rational
 from whosin.release.column_expressions import GroupGrid, add_levels
 from whosin.release.conditions import condition_columns, parse_condition
-from whosin.release.contribution_bounds import ContributionPolicy, column_behind, filter_rows
+from whosin.release.contribution_bounds import (
+    ContributionPolicy,
+    column_behind,
+    filter_rows,
+    may_vary,
+)
 from whosin.release.cost import CostEstimate
 from whosin.release.domains import (
     CLAMP,
@@ -477,12 +482,15 @@ def _look_at_bounds(
     table: Table, query: Any, policy: ContributionPolicy, known: dict[Any, dict[str, int]]
 ) -> list[BoundLook]:
     """How many privacy units the bounds of a question leave something out of, if any. Bounds that
-    leave nothing out of all rows leave nothing out of those that meet a condition.
+    leave nothing out of all rows leave nothing out of those that meet a condition; and of columns
+    that are the same in all rows of a unit one row says all, but for how many rows there are.
 
     Args:
         known: what was found for other questions.
     """
     limits = {"max_rows_per_group": policy.max_rows_per_group, "max_groups": policy.max_groups}
+    if not query.about_rows and not may_vary(table.domains, tuple(query.names(table))):
+        limits["max_rows_per_group"] = None
     stated = {bound: most for bound, most in limits.items() if most is not None}
     if table.one_row or not stated:
         return []
