@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,37 @@ def test_after_a_release_the_pack_has_the_head(run, scenario, tmp_path):
     assert err == "" and ABOUT["reasons"] in pages.read_text()
     scenario.write_text(scenario.read_text().replace(f'controller = "{ABOUT["controller"]}"', ""))
     assert json.loads(run("evidence", scenario, "--json")[1])["about"] == ABOUT
+
+
+def test_a_pack_shows_what_was_recorded_and_what_was_said_later(run, scenario):
+    """Of this release, not of another one of the dataset."""
+    import jsonschema
+
+    assert run("release", scenario)[0] == 0
+    before = scenario.read_text()
+    scenario.write_text(before.replace(ABOUT["decided_by"], "Somebody else"))
+    data = json.loads(run("evidence", scenario, "--json")[1])
+    assert data["about"] == ABOUT and data["registry"]["entry"]["deployment"]["implementation"][
+        "justification"
+    ].endswith(f"Decided by: {ABOUT['decided_by']}.")
+    today = datetime.now(UTC).date().isoformat()
+    assert data["about_later"] == {
+        "decided_by": f"{ABOUT['decided_by']} (recorded with the release;"
+        f" the scenario of {today} says: Somebody else)"
+    }
+    assert data["releases"][0]["about"] == ABOUT | {"title": data["title"]}
+    page = " ".join(run("evidence", scenario)[1].split())
+    assert "the scenario of" in page and "says: Somebody else" in page
+    # Another question of the same people is another release: what it says is its own.
+    changed = before.replace(ABOUT["decided_by"], "Somebody else").replace("age >= 40", "age >= 65")
+    scenario.write_text(changed.replace(f'contact = "{ABOUT["contact"]}"\n', ""))
+    code, out, err = run("evidence", scenario, "--json")
+    assert code == 0, err
+    data = json.loads(out)
+    assert data["about"]["decided_by"] == "Somebody else"
+    said = f"{ABOUT['contact']} (recorded with an earlier release, on {today})"
+    assert data["about_later"] == {"contact": said} and data["about"]["contact"] in said
+    jsonschema.validate(data, evidence.evidence_schema())
 
 
 def test_the_registry_takes_the_entry(run, tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
 from fractions import Fraction
 
 import pytest
@@ -16,9 +17,11 @@ from whosin.ledger import Cost
 from whosin.report import summary
 from whosin.report.document import Paragraph, TextTable, plain_words
 from whosin.report.releases import answer_table, describe_report
+from whosin.scenario_model import AboutSection
 
 BAND = wi.families.Independent("0.05", "0.5")
 PLAN = wi.calibrate(wi.Posterior("0.6"), BAND)
+TODAY = datetime.now(UTC).date().isoformat()
 
 
 @pytest.fixture(scope="module")
@@ -246,3 +249,22 @@ def test_a_public_number_of_people_is_held_against_the_promise():
     doubt = wi.families.AtMostKnown(3, "0.1", "0.9")
     plan = wi.calibrate(wi.Posterior("0.95"), doubt, delta=1e-3, query="count", entities=40)
     assert "promised nothing" in summary.explain_public_size(plan, 40)
+
+
+def test_what_was_recorded_with_a_release_stays(released):
+    """Whoever changes the scenario afterwards rewrites nothing: the ledger's words come first, and
+    what is said later is marked as such."""
+    scenario, release = released
+    about = scenario.about.written | {"decided_by": "An <ethics> board", "period": "2024"}
+    about.pop("controller")
+    later = replace(scenario, about=AboutSection.read(about, "about"), title="Another title")
+    text = words_of(describe_report("T", PLAN, release, later, "officer"))
+    said = f"Its chair (recorded with the release; the scenario of {TODAY} says: An <ethics> board)"
+    assert f"chosen by {said}." in text and text.count(said) == 2  # where it is to be signed, too
+    assert "The Board <b>" in text and f"2024 (said on {TODAY}, after the release)" in text
+    assert f"t (recorded with the release; the scenario of {TODAY} says: Another title)" in text
+    assert "Nobody knows more." in text and "Nobody knows more. (" not in text
+    same = words_of(describe_report("T", PLAN, release, scenario, "officer"))
+    assert "recorded with the release; the" not in same and "said on" not in same
+    alone = words_of(describe_report("T", PLAN, release, None, "officer"))
+    assert "chosen by Its chair." in alone and "not said with the release" in alone

@@ -402,7 +402,7 @@ class Scenario:
                 batch=self.batch_data(),
                 again=again,
                 preflight=preflight,
-                about=self.about.written,
+                about={**self.about.written, "title": self.title},
                 queries=self.queries,
             )
 

@@ -80,7 +80,8 @@ class Session:
         again: ask the batch anew whatever was asked before, and pay again.
         preflight: look at the rows for the curator before a batch is paid for: what looks like a
             slip refuses it, the rest is a warning and a note. Without `curator` there is none.
-        about: who answers for it, and why, by the keys of [about]; the ledger keeps these words.
+        about: who answers for it, and why, by the keys of [about], and perhaps the title beside
+            them; the ledger keeps these words.
 
     Attributes:
         notes: what people should be told about the session, in sentences.
@@ -125,7 +126,10 @@ class Session:
         self._batch = batch if request is None else None
         self._settings = batch and {**batch["budget"], "share": None}
         self._again, self._looks = again, preflight and curator
-        self._about = AboutSection.read(about or {}, "about").written
+        said = {key: words for key, words in (about or {}).items() if key != "title"}
+        self._about = {**AboutSection.read(said, "about").written}
+        if self._about and about and about.get("title"):
+            self._about["title"] = about["title"]
         self.schedule = schedule
         try:
             self._open(queries, amend, copies, new_people)

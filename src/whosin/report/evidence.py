@@ -22,6 +22,7 @@ from whosin.ledger.encoding import INFINITE_UNITS
 from whosin.release import CostEstimate, Release
 from whosin.release.answer import cost_data
 from whosin.release.cost import batch_cost
+from whosin.release.table import dataset_name
 from whosin.report.document import (
     Document,
     Paragraph,
@@ -36,6 +37,7 @@ from whosin.report.document import (
 from whosin.report.summary import (
     LEGAL_NOTICE,
     NEIGHBOUR_WORDS,
+    RECORDED_NOTE,
     RatioBound,
     assess_risks,
     bound_presence,
@@ -43,6 +45,7 @@ from whosin.report.summary import (
     complete_about,
     describe_signatures,
     explain_inference,
+    later_statements,
     limits_lines,
     list_priors,
     name_question,
@@ -147,6 +150,45 @@ def require_about(about: AboutSection) -> None:
         raise InvalidInput(unsaid, field=f"about.{about.unsaid[0]}")
 
 
+def _find_own(scenario: Scenario, releases: Sequence[Release]) -> Release | None:
+    """The last release that asked a scenario's questions of its table."""
+    asked = [query.question() for query in scenario.queries]
+    name = dataset_name(scenario.table.source)
+
+    def is_own(release: Release) -> bool:
+        pairs = zip(asked, release, strict=False)
+        return (
+            len(release) == len(asked)
+            and release.table in ("", name)
+            and all(answer.question.items() >= question.items() for question, answer in pairs)
+        )
+
+    return next((each for each in reversed(releases) if is_own(each)), None)
+
+
+def settle_about(
+    scenario: Scenario, releases: Sequence[Release], today: str
+) -> tuple[AboutSection, dict[str, str]]:
+    """Who answers for a scenario and why, as it was recorded with its release, or as it says; and
+    what is from elsewhere than from its release, marked as such for people.
+
+    Args:
+        releases: of the dataset, oldest first.
+    """
+    own, said = _find_own(scenario, releases), dict(scenario.about.written)
+    recorded: Mapping[str, str] = {} if own is None else own.about
+    later = {}
+    if own is not None:
+        title = {"title": scenario.title} if "title" in recorded else {}
+        later = later_statements(said | title, recorded, today)
+    for each in releases:
+        for key in each.about.keys() - said.keys() - recorded.keys() - {"title"}:
+            words = each.about[key]
+            later[key] = f"{words} (recorded with an earlier release, on {each.when[:10]})"
+            recorded = {**recorded, key: words}
+    return complete_about(scenario.about, recorded), later
+
+
 def evidence_data(
     scenario: Scenario,
     estimates: Sequence[CostEstimate],
@@ -163,8 +205,11 @@ def evidence_data(
         version: of whosin.
         releases: of the dataset, whose digests are signed.
     """
-    scenario = replace(scenario, about=complete_about(scenario.about, releases))
-    require_about(scenario.about)
+    about, later = settle_about(scenario, releases, made)
+    require_about(about)
+    own = _find_own(scenario, releases)
+    title = scenario.title if own is None else own.about.get("title", scenario.title)
+    scenario = replace(scenario, about=about, title=title)
     plan = scenario.plan
     noises = list(dict.fromkeys(each.noise for each in estimates))
     people = releases[-1].people if releases else None
@@ -178,6 +223,7 @@ def evidence_data(
         "notice": LEGAL_NOTICE,
         "title": scenario.title,
         "about": scenario.about.written,
+        "about_later": later,
         "promise": promise_sentence(plan),
         "plan": plan.to_dict(),
         "parameters": facts,
@@ -207,7 +253,13 @@ def evidence_data(
         "why_inference_differs": explain_inference(plan),
         "not_promised": list(limits_lines(plan, state, people, scenario.looked_up)),
         "releases": [
-            {"request": each.request, "when": each.when, "digest": each.digest} for each in releases
+            {
+                "request": each.request,
+                "when": each.when,
+                "digest": each.digest,
+                "about": dict(each.about),
+            }
+            for each in releases
         ],
         "ledger": None if state is None else _ledger_data(state),
         "registry": {
@@ -251,6 +303,7 @@ def evidence_schema() -> dict[str, Any]:
         return {"type": "array", "items": dict(shape)}
 
     about = {**AboutSection.json_schema(), "required": list(SIGNED_KEYS)}
+    words = {"type": "object", "additionalProperties": text}
     cost = {"type": "object", "additionalProperties": {"type": ["number", "null"]}}
     beliefs_schema = list_of(describe({"prior": share, "posterior": share}))
     actor = {
@@ -287,6 +340,7 @@ def evidence_schema() -> dict[str, Any]:
                 "notice": text,
                 "title": text,
                 "about": about,
+                "about_later": words,
                 "promise": text,
                 "plan": {"type": "object"},
                 "parameters": {"type": "object", "additionalProperties": text},
@@ -296,7 +350,9 @@ def evidence_schema() -> dict[str, Any]:
                 "risks": list_of(describe(risk)),
                 "why_inference_differs": text,
                 "not_promised": list_of(text),
-                "releases": list_of(describe({"request": text, "when": text, "digest": text})),
+                "releases": list_of(
+                    describe({"request": text, "when": text, "digest": text, "about": words})
+                ),
                 "ledger": {"anyOf": [{"type": "null"}, describe(kept)]},
                 "registry": describe(registry),
             }
@@ -390,7 +446,9 @@ def yaml_text(data: Mapping[str, Any], indent: int = 0) -> str:
 
 def describe_evidence(data: Mapping[str, Any]) -> Document:
     """A pack for people: the promise, a table for each actor, the risks, the parameters."""
-    about = [(name.replace("_", " "), words) for name, words in data["about"].items()]
+    shown = data["about"] | data["about_later"]
+    order = [name for name in ("title", *AboutSection.known_keys()) if name in shown]
+    about = [(name.replace("_", " "), shown[name]) for name in order]
     ledger = data["ledger"]
     actors = []
     for each in data["actors"]:
@@ -427,7 +485,11 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
         f"Evidence: {data['title']}",
         (
             make_section(
-                "", note(data["notice"]), Paragraph((Strong(data["promise"]),)), list_facts(*about)
+                "",
+                note(data["notice"]),
+                Paragraph((Strong(data["promise"]),)),
+                list_facts(*about),
+                *([note(RECORDED_NOTE)] if data["releases"] else []),
             ),
             make_section("What is published", make_table(("question", "noise"), asked), level=2),
             make_section(
@@ -443,6 +505,6 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
             make_section("What is not promised", *data["not_promised"], level=2),
             make_section("Parameters", list_facts(*data["parameters"].items()), level=2),
             make_section("Ledger", head, *answers, level=2),
-            replace(describe_signatures(data["about"].get("decided_by")), level=2),
+            replace(describe_signatures(shown.get("decided_by")), level=2),
         ),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from fractions import Fraction
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
@@ -58,6 +59,11 @@ RARE_SHARE = Fraction(1, 10_000)
 """How many people fit the example of a description."""
 TEST_FPR, MORE_THAN_HALF = Fraction(1, 100), Fraction(9, 10)
 MAX_NAMED_ITEMS = 8
+UNSAID = "not said with the release"
+RECORDED_NOTE = (
+    "Who answers for it, and why, is shown as the ledger recorded it with the release; what was "
+    "said later is marked."
+)
 SURE_OF_MEMBERSHIP = (
     "“Sure” is about one thing: whether a person is in the data. It is not about what the data say "
     "of that person."
@@ -224,19 +230,40 @@ def explain_inference(plan: Plan) -> str:
 # The two pages of a release.
 
 
-def complete_about(about: AboutSection, releases: Sequence[Release]) -> AboutSection:
-    """[about], and what it leaves out as the ledger keeps it with these releases, oldest first."""
-    said = {key: words for each in releases for key, words in each.about.items()}
-    return AboutSection.read(said | about.written, "about")
+def complete_about(about: AboutSection, recorded: Mapping[str, str]) -> AboutSection:
+    """[about] as the ledger recorded it with a release, which nothing that is said later changes;
+    what was not recorded is as it is said now."""
+    kept = {key: words for key, words in recorded.items() if key != "title"}
+    return AboutSection.read({**about.written, **kept}, "about")
+
+
+def later_statements(
+    said: Mapping[str, str], recorded: Mapping[str, str], today: str
+) -> dict[str, str]:
+    """What is said otherwise than it was recorded with a release, or was not recorded, marked as
+    such for people."""
+    later = {}
+    for key, words in said.items():
+        if not (before := recorded.get(key)):
+            later[key] = f"{words} (said on {today}, after the release)"
+        elif before != words:
+            now = f"the scenario of {today} says: {words}"
+            later[key] = f"{before} (recorded with the release; {now})"
+    return later
 
 
 def describe_summary(
     plan: Plan, release: Release, scenario: Scenario | None = None
 ) -> tuple[TextSection, ...]:
     """Page 1 for everyone, page 2 for the officer."""
-    about = complete_about(ABOUT_UNSAID if scenario is None else scenario.about, [release])
+    section = ABOUT_UNSAID if scenario is None else scenario.about
+    about = dict(complete_about(section, release.about).written)
     people = None if scenario is None else scenario.table.people
     looked_up = () if scenario is None else scenario.looked_up
+    if scenario is not None:
+        title = {"title": scenario.title} if "title" in release.about else {}
+        today = datetime.now(UTC).date().isoformat()
+        about |= later_statements({**section.written, **title}, release.about, today)
     return (
         *_describe_for_everyone(plan, release, about, looked_up, people),
         *_describe_for_officer(plan, release, about, looked_up),
@@ -246,7 +273,7 @@ def describe_summary(
 def _describe_for_everyone(
     plan: Plan,
     release: Release,
-    about: AboutSection,
+    about: Mapping[str, str],
     looked_up: Sequence[str],
     public_size: int | None,
 ) -> Iterator[TextSection]:
@@ -255,13 +282,14 @@ def _describe_for_everyone(
     numbers = format_plural(sum(len(each.rows) for each in release), "noisy number")
     asked = [name_question(each.title, each.question) for each in release]
     facts = [
+        ("title", about.get("title", "")),
         ("what", f"{list_items(asked)} ({numbers})"),
-        ("by whom", about.controller or _unsaid("controller")),
-        ("contact", about.contact or _unsaid("contact")),
+        ("by whom", about.get("controller", UNSAID)),
+        ("contact", about.get("contact", UNSAID)),
         ("when", when),
-        ("about whom", about.population or _unsaid("population")),
-        ("from when", about.period or _unsaid("period")),
-        ("what for", about.purpose or ""),
+        ("about whom", about.get("population", UNSAID)),
+        ("from when", about.get("period", UNSAID)),
+        ("what for", about.get("purpose", "")),
         ("dataset", f"{release.budget_state.dataset}; request {release.request}"),
         ("answers", f"SHA-256 {release.digest}"),
     ]
@@ -277,11 +305,12 @@ def _describe_for_everyone(
         *(part for part in people[0].parts[:: len(people[0].parts) - 1]),  # a belief, its marks
         level=2,
     )
-    chosen = f"The adversary and the target were chosen by {about.decided_by}."
+    chosen = f"The adversary and the target were chosen by {about.get('decided_by')}."
     yield make_section(
         "Who chose this, and why",
-        chosen if about.decided_by else f"Who chose it is {_unsaid('decided_by')}.",
-        about.reasons or f"Why is {_unsaid('reasons')}.",
+        chosen if "decided_by" in about else f"Who chose it was {UNSAID}.",
+        about.get("reasons", f"Why was {UNSAID}."),
+        *([note(RECORDED_NOTE)] if release.about else []),
         level=2,
     )
     size = [Paragraph(words, "bad")] if (words := explain_public_size(plan, public_size)) else []
@@ -405,7 +434,7 @@ def limits_lines(
 
 
 def _describe_for_officer(
-    plan: Plan, release: Release, about: AboutSection, looked_up: Sequence[str]
+    plan: Plan, release: Release, about: Mapping[str, str], looked_up: Sequence[str]
 ) -> Iterator[TextSection]:
     """Three risks with their numbers, the parameters, and fields to sign."""
     risks = [(Strong(each.name), each.answer, each.assumption) for each in assess_risks(plan)]
@@ -416,7 +445,7 @@ def _describe_for_officer(
     facts = parameter_facts(plan, release.budget_state, noises, looked_up)
     facts["answers"] = f"SHA-256 {release.digest}; whosin ledger answers opens them again"
     yield make_section("Parameters, as NIST SP 800-226 asks", list_facts(*facts.items()))
-    yield describe_signatures(about.decided_by)
+    yield describe_signatures(about.get("decided_by"))
 
 
 def describe_signatures(decided_by: str | None) -> TextSection:
@@ -493,7 +522,3 @@ def list_items(items: Sequence[str]) -> str:
     """The first of some things, and how many more there are."""
     more = len(items) - MAX_NAMED_ITEMS
     return "; ".join(items[:MAX_NAMED_ITEMS]) + (f"; {more} more" if more > 0 else "")
-
-
-def _unsaid(key: str) -> str:
-    return f"not said ({key} in [about] of the scenario)"

@@ -32,14 +32,13 @@ def evidence(
     """
     from whosin.release.scenario import load_scenario
     from whosin.report import evidence as packs
-    from whosin.report.summary import complete_about
     from whosin.report.terminal import print_document
 
     if save is not None:
         _check_folder(save)
     loaded = load_scenario(scenario, ledger=ledger)
     made = loaded.read_releases()
-    packs.require_about(complete_about(loaded.about, made))
+    packs.require_about(packs.settle_about(loaded, made, "")[0])
     estimates, state = loaded.estimate_cost(), loaded.read_budget_state()
     today = datetime.now(UTC).date().isoformat()
     data = packs.evidence_data(loaded, estimates, state, today, version("whosin"), made)

@@ -389,7 +389,7 @@ def release_scenario(
                 new_people=body.new_people if visitor.curator else None,
                 batch=scenario.batch_data(),
                 preflight=False,
-                about=scenario.about.written,
+                about={**scenario.about.written, "title": scenario.title},
                 queries=scenario.queries,
             )
             return scenario, scenario.release(session)

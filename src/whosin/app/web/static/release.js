@@ -440,7 +440,7 @@ async function releaseNow() {
       repeated ? `You have paid for ${repeated} questions before. They are asked anew, and paid for again.` : null,
       ...(found.length ? foundWords(found) : [$("empty-words").textContent]),
       ...declaredWords(body.scenario.domains, curator),
-      missingAbout().length ? `Not said yet: ${missingAbout().map((label) => `“${label}”`).join(", ")}. It can be said after the release, too.` : null,
+      missingAbout().length ? `Not said yet: ${missingAbout().map((label) => `“${label}”`).join(", ")}. The ledger records what is said now; what is said after the release is marked as such.` : null,
       "What is released cannot be taken back.",
     ];
     const answer = await ask("Release?", lines.filter(Boolean), "Release", all && priced.remaining === null ? "Keep half for later" : "");
