@@ -382,7 +382,12 @@ def test_whose_budget_it_is(
     expect(page.locator("#answers .answer")).to_have_count(4)
     choose(page, "february.parquet", "patient")
     expect(page.locator("#link-questions")).to_contain_text("4 questions")  # as they were
+    go_to(page, "price")
+    expect(page.locator("#total")).to_contain_text("Release asks whose budget pays")
+    expect(page.locator("#total")).not_to_contain_text("becomes its whole budget")
     go_to(page, "release")
+    expect(page.locator("#about-period")).to_have_value("")  # it was that of the other file
+    expect(page.locator("#about-controller")).not_to_have_value("")
     expect(page.locator("#whose")).to_contain_text("hospital")
     expect(page.locator("#go")).to_be_disabled()
     page.locator('[name="whose"][value="continues"]').check()
@@ -397,6 +402,7 @@ def test_whose_budget_it_is(
         said = ledger.budget_state("february").registered
         assert said is not None and list(said.registration.apart_from) == ["hospital"]
     page.get_by_role("link", name="Ledger").click()
+    expect(page.get_by_label("paid requests of february")).to_contain_text("of february")
     expect(page.get_by_label("february", exact=True)).to_contain_text("nobody is in hospital too")
     together = page.get_by_label("What these datasets allow together")
     expect(together).to_contain_text("february and hospital have the same privacy unit")
@@ -417,6 +423,51 @@ def test_whose_budget_it_is(
         body = {"scenario": asked | {"new_people": True}, "request": "asked-once"}
         first = client.post("/api/release", json=body)
         assert client.post("/api/release", json=body).json() == first.json()  # a retry
+
+
+def test_what_is_typed_in_per_cent_is_refused_in_per_cent(
+    hospital: Settings, opened: Opened, serving: Serving
+) -> None:
+    page = opened(serving(hospital), quiet=False)  # refused on purpose
+    load(page)
+    go_to(page, "price")
+    page.get_by_label("Share of the budget").fill("150")
+    said = page.locator('[data-error="budget.share"]')
+    expect(said).to_have_text(
+        "The share of the budget must be above 0% and at most 100%, not 150%."
+    )
+    go_to(page, "promise")
+    page.locator("#low-text").fill("abc")
+    said = page.locator('[data-error="adversary.prior"]')
+    expect(said).to_have_text("What they believe already must be a finite number, not 'abc'.")
+
+
+def test_running_totals_are_asked_by_periods(
+    hospital: Settings, opened: Opened, serving: Serving
+) -> None:
+    days = "".join(f"p{n},{'xy'[n % 2]},2024-0{1 + n % 6}-11\n" for n in range(60))
+    (hospital.folder / "days.csv").write_text(f"who,kind,visit\n{days}", "utf-8")
+    page = opened(serving(hospital), quiet=False)  # Gaussian noise is chosen later
+    choose(page, "days.csv", "who")
+    declare_values(page, "kind", "x, y")
+    ask(page, "running")
+    expect(page.locator("#title-0")).to_have_text("How many people in each period, and so far")
+    expect(page.locator("#open-0")).to_contain_text("declare a column of dates under People")
+    edit(page, "visit")
+    page.get_by_label("What visit may hold").select_option("dates")
+    page.get_by_label("first day of visit").fill("2024-01-01")
+    page.get_by_label("last day of visit").fill("2024-06-30")
+    go_to(page, "questions")
+    column = page.get_by_label("question 1", exact=True).get_by_label("Column")
+    listed = [each.inner_text() for each in column.locator("option").all()]
+    assert listed[0] == "year(visit)" and "kind" in listed and "who" not in listed
+    column.select_option("month(visit)")
+    more = page.get_by_text("More about this question")
+    more.click()
+    for words in ("The last period", "Periods a person counts in", "Periods between"):
+        expect(page.locator(".query")).to_contain_text(words)
+    expect(page.locator(".query")).not_to_contain_text("privacy unit")
+    expect(page.locator("#step-questions")).not_to_contain_text("[")
 
 
 def test_a_correction_goes_on_with_the_same_budget(

@@ -38,7 +38,8 @@ class QueryForm(NamedTuple):
 
     Attributes:
         label: what it asks.
-        column: which columns it may be about: "numbers", "cells" (values or bins) or "any".
+        column: which columns it may be about: "numbers", "cells" (values or bins), "periods"
+            (functions of dates, or cells) or "any".
         extra: a key that is asked for first: the key, what to call it, an example.
     """
 
@@ -61,6 +62,7 @@ QUERY_FORMS = {
     ),
     "median": QueryForm("the median of a column", "numbers"),
     "top": QueryForm("the most frequent values", extra=("k", "how many", "3")),
+    "running": QueryForm("how many people in each period, and so far", "periods"),
     "maximum": QueryForm("the largest of a list of candidates"),
     "synthetic": QueryForm(
         "a synthetic table", extra=("path", "name of the file", "synthetic.parquet")

@@ -217,14 +217,15 @@ def look_before_release(settings: Settings, visitor: Visitor, body: ScenarioBody
 
 
 class PaidRequest(BaseModel):
-    """A request that was paid for: when, in whose name, what it asked and cost, whether all of it
-    is answered, whether that is a study, and whether it can be opened here: of studies those that
-    this page can release."""
+    """A request that was paid for: when, in whose name, what it asked of which table, what it cost,
+    whether all of it is answered, whether that is a study, and whether it can be opened here: of
+    studies those that this page can release."""
 
     request: str
     when: str
     who: str
     questions: list[str]
+    table: str
     cost: str
     answered: bool
     study: bool
@@ -256,6 +257,7 @@ def list_requests(settings: Settings, visitor: Visitor, dataset: DatasetName) ->
                 when=str(debits[0].body["when"])[:19].replace("T", " "),
                 who=str(debits[0].body["who"]),
                 questions=[_question_name(each) for each in debits],
+                table=str(debits[-1].body.get("table", "")),
                 cost=_total_cost(debits, budget_state.budget.relation),
                 answered=all(each.request in answers for each in debits),
                 study=_is_study(debits[0]),

@@ -32,6 +32,11 @@ export function loadAbout(given = {}) {
   for (const key of keys) $(`about-${key}`).value = given[key] ?? "";
 }
 
+// Another file is from another time.
+export const forgetPeriod = () => {
+  $("about-period").value = "";
+};
+
 // What the pages that somebody signs would lack, in this page's words.
 export const missingAbout = () => needed.filter((key) => !typed(key)).map(labelOf);
 

@@ -3,10 +3,10 @@
 import { $ } from "./dom.js";
 
 export class ApiError extends Error {
-  constructor(status, field, message) {
+  // `hint`: how the message ends; `mistakes`: all that is wrong, where it is several things.
+  constructor(status, field, message, { hint = null, mistakes = null } = {}) {
     super(message);
-    this.status = status;
-    this.field = field;
+    Object.assign(this, { status, field, hint, mistakes });
   }
 }
 
@@ -39,7 +39,7 @@ export async function call(method, path, body, options = {}) {
     if (answer.status === 401 && path !== "/api/login") {
       window.dispatchEvent(new Event("whosin-login"));
     }
-    throw new ApiError(answer.status, problem?.field ?? null, problem?.message ?? "That failed.");
+    throw new ApiError(answer.status, problem?.field ?? null, problem?.message ?? "That failed.", problem ?? {});
   }
   return options.blob ? answer.blob() : answer.json();
 }

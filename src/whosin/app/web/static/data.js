@@ -1,5 +1,6 @@
 // The steps Data and People: the table, whose rows they are, and what its columns may hold.
 
+import { forgetPeriod } from "./about.js";
 import { get, call, post } from "./api.js";
 import { renderColumns, resetColumns, startColumns } from "./columns.js";
 import { $, clearErrors, h, onFile, showError } from "./dom.js";
@@ -103,6 +104,9 @@ export const groupable = () =>
     ...(hasCells(name) ? [name, ...levels(name)] : []),
     ...(FUNCTIONS[declared.get(name).kind] ?? []).map((each) => `${each}(${name})`),
   ]);
+
+// Which of these are periods of time.
+export const isPeriod = (name) => FUNCTIONS.dates.some((each) => name.startsWith(`${each}(`)) || domainOf(name)?.kind === "dates";
 
 // What tables can also be asked by: sums of cells that have an order, being bins or whole numbers.
 export const summable = () =>
@@ -302,6 +306,7 @@ export async function useTable(name) {
 // Another table takes over what was said of the one before, as far as its columns are the same.
 async function switchTable(name) {
   if (tableColumns.length) left = tableState();
+  if (left && openName !== name) forgetPeriod();
   const opened = await useTable(name);
   if (opened && left) await takeOver(opened.registered);
   changed();

@@ -90,7 +90,7 @@ function control(field, id, path, typed, changed, redraw) {
   return h("input", { ...named, value: text, placeholder: EXAMPLES[field.takes] ?? "", autocomplete: "off", oninput: (event) => keep(event.target.value) });
 }
 
-const inPersons = (words) => words.replace(/`(\w+)`/g, (_, key) => `“${labelOf(key)}”`).replace(/\bentit(y|ies)\b/g, (_, end) => (end === "y" ? "person" : "people"));
+const inPersons = (words) => words.replace(/`(\w+)`/g, (_, key) => `“${labelOf(key)}”`).replace(/\bprivacy unit(s?)\b/g, (_, several) => (several ? "people" : "person"));
 
 // Those with a choice of words at once, the others under “More”.
 export function fieldControls(fields, typed, index, changed, redraw) {

@@ -1,6 +1,6 @@
 // The steps Questions and Price: what is asked, and its cost and expected error before anything runs.
 
-import { columns, declaredColumns, domains, isThere, unitChosen, unitColumn, groupable, problemOfTable, relatedKeys, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
+import { columns, declaredColumns, domains, isThere, unitChosen, unitColumn, groupable, isPeriod, problemOfTable, relatedKeys, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
 import { get, post } from "./api.js";
 import { $, allowed, clearErrors, h, showError } from "./dom.js";
 import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
@@ -39,6 +39,7 @@ const MOST_OPEN = 2; // questions that fit the screen unfolded
 const choices = (kind) => {
   const about = KINDS[kind].column;
   if (about === "cells") return groupable();
+  if (about === "periods") return groupable().sort((one, other) => isPeriod(other) - isPeriod(one));
   if (about === "any") return columns().map((column) => column.name).filter((name) => name !== unitColumn());
   return declaredColumns(about);
 };
@@ -73,6 +74,7 @@ function missing(query) {
     return {
       numbers: `say under People between which numbers ${query.column} is`,
       cells: `declare ${query.column} under People, as a list of values or with bins`,
+      periods: `declare a column of dates under People, or choose the column of periods`,
       any: `${query.column} says whose row it is: choose another column`,
     }[shape.column];
   }
@@ -82,6 +84,7 @@ function missing(query) {
     return {
       numbers: "declare a column of numbers under People, with both ends",
       cells: "declare a column under People, as a list of values or with bins",
+      periods: "declare a column of dates under People, or choose the column of periods",
       any: "the table needs another column",
     }[shape.column];
   }
@@ -145,7 +148,7 @@ function text(query, index, key, label, placeholder = "") {
 function about(query, index) {
   const id = `query-${index}-column`;
   const names = choices(query.kind);
-  query.column ||= names[0] ?? "";
+  query.column ||= (KINDS[query.kind].column === "periods" ? names.find(isPeriod) : names[0]) ?? "";
   if (query.column && !names.includes(query.column)) names.push(query.column); // what was chosen is never another one by itself
   return h(
     "div",
@@ -161,9 +164,9 @@ function about(query, index) {
           changed();
         },
       },
-      names.length
+      query.column
         ? names.map((name) => h("option", { value: name, selected: name === query.column }, name))
-        : h("option", { value: "" }, KINDS[query.kind].column === "cells" ? "declare values or bins first" : "declare a range first"),
+        : [h("option", { value: "" }, { cells: "declare values or bins first", periods: "choose …" }[KINDS[query.kind].column] ?? "declare a range first"), ...names.map((name) => h("option", { value: name }, name))],
     ),
     h("p", { class: "error", "data-error": `queries.${index}.column` }),
   );
@@ -262,10 +265,11 @@ export function removeQuestion(index) {
 // A question in a few words: the mean of wage by union.
 function inWords(query) {
   const { label, column, needsBy, columns: several } = KINDS[query.kind] ?? { label: query.kind };
-  const names = [column === "cells" || column === "any" ? query.column : "", ...query.by].filter(Boolean);
+  const names = [["cells", "any", "periods"].includes(column) ? query.column : "", ...query.by].filter(Boolean);
   const words = capital(label);
   if (!names.length && !query.column) return words;
   if (column === "cells") return words.replace("a column", names.join(" and "));
+  if (column === "periods") return `${words}: ${names.join(", ")}`;
   if (column === "any") return `${words}: ${query.column}`;
   const about = column && query.column ? words.replace("a column", query.column) : words;
   if (!names.length) return about;
@@ -354,8 +358,9 @@ function sharedCaution(group) {
   return h("p", { class: "caution" }, h("strong", {}, `${group.map(({ index }) => nameOf(asked[index])).join(" · ")}: `), caution({ ...group[0].each, columns }));
 }
 
-// `apply`: what each change that is suggested does to the form.
-export function showEstimate(batch, apply = {}) {
+// `apply`: what each change that is suggested does to the form. `asksWhose`: whether nobody has said
+// yet whose budget pays.
+export function showEstimate(batch, apply = {}, asksWhose = false) {
   const asking = askable();
   const shared = sharedCautions(batch, asking);
   const own = (caution) => caution.about !== "delta" && !shared.flat().some(({ each }) => each === caution);
@@ -392,7 +397,9 @@ export function showEstimate(batch, apply = {}) {
     $("total").textContent = rest.trim();
     return;
   }
-  const left = batch.remaining === null
+  const left = asksWhose
+    ? `The ledger knows ${batch.lookalikes.map((name) => `“${name}”`).join(" and ")} with the same columns: Release asks whose budget pays.`
+    : batch.remaining === null
     ? `“${batch.dataset}” is new to the ledger: this plan becomes its whole budget.`
     : `The ledger has ε = ${allowed(batch.remaining)} left for “${batch.dataset}”.`;
   const unused = batch.estimates.flatMap((each) => each.cautions).find((each) => each.about === "delta");

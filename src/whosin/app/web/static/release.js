@@ -230,7 +230,7 @@ async function cost() {
   const asking = askable();
   try {
     priced = await estimate("/api/estimate", scenario());
-    showEstimate(priced, apply);
+    showEstimate(priced, apply, undecided() && !priced.amends);
     if (priced.refusal && !priced.stored && !undecided()) {
       showError({ field: "budget", message: `${refusalWords()}${priced.lacks_budget ? " Release says what can be done." : ""}` }, "budget");
     }
@@ -238,7 +238,8 @@ async function cost() {
     if (error.name === "AbortError") return;
     priced = null;
     showEstimate(null);
-    if (!lost(error)) showError(inPageWords(error, asking), "budget");
+    // All mistakes, the first last: it stays where two have one place.
+    if (!lost(error)) for (const each of [...(error.mistakes ?? [error])].reverse()) showError(inPageWords(each, asking), "budget");
   }
   showRelease();
 }

@@ -222,8 +222,8 @@ async function history(name, where) {
 async function requests(name) {
   const { requests: paid, picture } = await get(`/api/ledger/requests?dataset=${encodeURIComponent(name)}`);
   const heads = ["questions", "when", "who", "cost"];
-  const line = ({ request, when, who, questions, cost, answered, study, opens }) => {
-    const words = questions.join(", ");
+  const line = ({ request, when, who, questions, table: file, cost, answered, study, opens }) => {
+    const words = `${questions.join(", ")}${file ? ` of ${file}` : ""}`;
     const open = answered && opens
       ? h("button", { type: "button", class: "quiet", "aria-label": `Open ${words} of ${when}`, onclick: () => opened(name, request, words, study) }, words)
       : `${words} (${answered ? "published" : "not answered yet"})`;

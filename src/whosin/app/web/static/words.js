@@ -37,6 +37,9 @@ const OF_QUESTION = {
   path: "The name of the file",
   max_rows_per_group: "Rows of a person that count in a group",
   max_groups: "Groups a person counts in",
+  upto: "The last period to count",
+  max_periods: "Periods a person counts in, at most",
+  min_gap: "Periods between two of them, at least",
   order: "Columns of a table, at most",
   ranges: "Ranges, for ranges(…)",
   sets: "Only these tables",
@@ -83,15 +86,25 @@ function label(field) {
 export const capital = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 // Shares of one, which this page shows in per cent.
-const IN_PERCENT = ["adversary.prior", "target.posterior", "target.gain", "target.rho"];
+const IN_PERCENT = ["adversary.prior", "target.posterior", "target.gain", "target.rho", "budget.share"];
 const percent = (text) =>
   text.replace(/(?<![\w./])(-?\d+(?:\.\d+)?)(?:\/(\d+))?(?![\w/]|\.\d)/g, (spelled, top, bottom) => {
     const share = Number(top) / Number(bottom ?? 1);
     return bottom === undefined && share > 1 ? spelled : `${Number((100 * share).toPrecision(12))}%`;
   });
 
-// A sentence that begins with its field begins with the page's word for it instead.
-function sentence(field, message) {
+// Where this page asks for what a scenario file has in a section.
+const PLACES = { domains: "People", table: "People", adversary: "Promise", target: "Promise", budget: "Price", about: "Release" };
+const inPlaces = (text) =>
+  text
+    .replace(/ \bin \[(\w+)\]/g, (spelled, section) => (PLACES[section] ? ` under ${PLACES[section]}` : spelled))
+    .replace(/(which needs )?a plan with a delta and noise = "gaussian"(; plan with a delta|; say noise = "gaussian")?/, "$1a failure probability δ (under Promise) and Gaussian noise (under Price)");
+
+// A sentence that begins with its field begins with the page's word for it instead. How a file spells
+// a share is no help where it is typed in per cent.
+function sentence({ field, message: given, hint }) {
+  const spelling = IN_PERCENT.includes(field) && hint?.startsWith("write ") ? `; ${hint}` : "";
+  const message = inPlaces(spelling && given.endsWith(spelling) ? given.slice(0, -spelling.length) : given);
   if (!field) return message;
   const name = [field, field.split(".").at(-1)].find((each) => message.startsWith(`${each} `));
   const known = name && label(field);
@@ -103,6 +116,6 @@ function sentence(field, message) {
 export function inPageWords(error, asking = []) {
   const parts = (error.field ?? "").split(".");
   if (parts[0] === "queries" && parts.length > 1) parts[1] = String(asking[Number(parts[1])] ?? parts[1]);
-  const message = capital(sentence(error.field, error.message));
+  const message = capital(sentence(error));
   return { field: error.field ? parts.join(".") : error.field, message: /[.?!)]$/.test(message) ? message : `${message}.` };
 }
