@@ -11,11 +11,13 @@ from fractions import Fraction
 import pytest
 
 import whosin as wi
+from whosin.curves.epsilon_meaning import explain_epsilon
 from whosin.errors import UnknownName
 from whosin.exact import exact_fraction
 from whosin.ledger import Cost
 from whosin.report import summary
 from whosin.report.document import Paragraph, TextTable, plain_words
+from whosin.report.explanation import audience_lines
 from whosin.report.releases import answer_table, describe_report
 from whosin.scenario_model import AboutSection
 
@@ -268,3 +270,21 @@ def test_what_was_recorded_with_a_release_stays(released):
     assert "recorded with the release; the" not in same and "said on" not in same
     alone = words_of(describe_report("T", PLAN, release, None, "officer"))
     assert "chosen by Its chair." in alone and "not said with the release" in alone
+
+
+def test_an_officer_reads_no_riddles(released):
+    """No δ where there is none; an average is called one; families say what they leave out."""
+    _, release = released
+    facts = summary.parameter_facts(PLAN, release.budget_state, ["x"], ())
+    assert "zCDP" not in facts["composition"]
+    relaxed = wi.calibrate(wi.Posterior("0.6"), BAND, delta=1e-6)
+    assert "zCDP" in summary.parameter_facts(relaxed, None, ["x"], ())["composition"]
+    assert facts["privacy unit"] == "whoever column who names, with all of their rows"
+    risks = {each.name: each.answer for each in summary.assess_risks(PLAN)}
+    assert "69.3% sure" in risks["inference"] and "On average" in risks["inference"]
+    assert "any given participant" in risks["singling out"] and "by luck" in risks["singling out"]
+    assert "any probability" not in BAND.summary and "0.05 to 0.5 unless known" in BAND.summary
+    assert wi.families.Independent().summary.endswith("each with any probability)")
+    for prior, said in ((None, True), ((Fraction(1, 10), Fraction(1, 2)), False)):
+        meaning = explain_epsilon(1, 0, "add-remove", prior)
+        assert ("is an example" in " ".join(audience_lines(meaning, "officer"))) is said

@@ -152,7 +152,9 @@ def explain_epsilon(
             Reading("D_B", "knows how many are in, may know everyone else", held(1), "T5"),
             Reading("D_I", "does not take the size as known", math.inf, "T12"),
         ]
-    all_alike = "that all are in, or none" if secret == "membership" else "that all have one value"
+    all_alike = (
+        "that everyone is in, or nobody" if secret == "membership" else "that all have one value"
+    )
     readings.append(Reading("D_U", f"may believe {all_alike}", math.inf, "T3"))
     fails, priors = min(1.0, round_up(failing * FAILURE_FACTOR)), _prior_grid(band)
     known = tuple(readings)

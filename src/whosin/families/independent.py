@@ -66,7 +66,7 @@ class Independent(Bounded):
     name: ClassVar[str] = "independent"
     example: ClassVar[str] = "independent=0.05..0.5"
     symbol: ClassVar[str] = "D_I"
-    definition: ClassVar[str] = "entities are present independently, each with any probability"
+    definition: ClassVar[str] = "entities are present independently"
     source: ClassVar[str] = "Li13, distribution family 4.3; Tramèr15 for bounded beliefs"
     theorems: ClassVar[tuple[str, ...]] = ("T1", "T4")
 
@@ -82,6 +82,10 @@ class Independent(Bounded):
         beliefs = independent_beliefs(prior, space)
         low, high = self.bounds
         return beliefs is not None and all(p in (0, 1) or low <= p <= high for p in beliefs)
+
+    @property
+    def limits(self) -> str:
+        return f"{super().limits} unless known" if super().limits else ", each with any probability"
 
     @property
     def independent_beliefs(self) -> Range:

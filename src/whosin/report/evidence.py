@@ -67,7 +67,7 @@ EVIDENCE_VERSION = 1
 TO_FILL_IN = "To be filled in before this entry is submitted."
 
 
-SIZED_FAMILY = "D_B (entities are present independently, but how many are is known, any beliefs)"
+SIZED_FAMILY = "D_B (entities are present independently, given how many there are; any beliefs)"
 FAMILY_NOTE = (
     "A family is a set of beliefs that someone may hold (Li et al. 2013). In D_I they believe "
     "something of each person separately; in D_B they also know how many people are in, so that "
@@ -469,9 +469,7 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
     risks = [(Strong(each["name"]), each["answer"], each["assumption"]) for each in data["risks"]]
     head = "There is no ledger yet: nothing has been released."
     if ledger is not None:
-        head = (
-            f"Dataset {ledger['dataset']}: head {ledger['head']}, the last entry {ledger['last']}."
-        )
+        head = f"Dataset {ledger['dataset']}: head {ledger['head']}, the last entry of {ledger['last']}."
     answers: list[Part | str] = []
     if data["releases"]:
         digests = [

@@ -216,6 +216,10 @@ def audience_paragraphs(meaning: Explanation, audience: str) -> list[str | Marks
         "officer": _officer_paragraphs,
     }[audience]
     result = said(meaning, reading, prior, after)
+    if meaning.priors == SHOWN_PRIORS and audience != "resident":
+        result.append(
+            f"{format_percent(prior)} sure before is an example; give a prior of your own."
+        )
     if meaning.delta:
         failing = per_thousand(meaning.failure)
         chance = f"at most {failing} in 1,000"

@@ -178,13 +178,15 @@ def assess_risks(plan: Plan) -> list[DisclosureRisk]:
         often = format_figures(described * RARE_SHARE.denominator, 3, "up")
         singling = (
             f"A description that 1 in {others} people fit, chosen after reading the publication, "
-            f"fits a certain participant with a chance of at most {often} in {others}."
+            f"fits any given participant with a chance of at most {often} in {others}. It may fit "
+            f"exactly one of them all the same: of {others} participants about one does by luck."
         )
         tenth = format_percent(swapped.posterior(Fraction(1, 10)), "up")
         inference = (
             "Whoever guesses what a participant's entries say goes from 50% sure to at most "
-            f"{format_percent(inferred, 'up')}, from 10% to at most {tenth}{swapped.exception}. "
-            f"Guesses of which half are right by luck are right at most "
+            f"{format_percent(inferred, 'up')} sure, and from 10% to at most {tenth}, after the "
+            f"answers that tell most{swapped.exception}. On average over all answers, guesses of "
+            "which half would be right by luck are right at most "
             f"{format_percent(min(half, inferred), 'up')} of the time."
         )
     linking = (
@@ -315,7 +317,7 @@ def _describe_for_everyone(
     )
     size = [Paragraph(words, "bad")] if (words := explain_public_size(plan, public_size)) else []
     wrong = *_wrong_choice_parts(plan), *size
-    yield make_section("What holds if they were wrong", *wrong, level=2)
+    yield make_section("What holds if these choices are wrong", *wrong, level=2)
     limits = limits_lines(plan, release.budget_state, release.people, looked_up)
     yield make_section("What is not promised", *limits, level=2)
 
@@ -365,19 +367,23 @@ def _wrong_choice_parts(plan: Plan) -> Iterator[TextTable | Paragraph]:
         independent = assumed  # differential privacy rests on no belief
     heads = [f"from {format_percent(prior, 'down')}" for prior in priors]
     first = [assumed.words(prior) if prior in inside else "–" for prior in priors]
-    rows = [("is as was assumed", *first)]
+    rows = [("knows and believes what was assumed", *first)]
     names = ["may believe anything beforehand", "also knows how many people are in"]
     if plan.family.about_records:
         names = ["asks who is in, and does not know how many", "may believe anything beforehand"]
     elif plan.relation == "replace":  # the number of people is exact, and may show who is in
         names = ["does not know yet how many people are in", "knows it, and may believe anything"]
     others = zip(
-        [*names, "believes that all are in, or none"],
+        [*names, "believes that everyone is in, or nobody"],
         [independent, swapped, RatioBound()],
         strict=True,
     )
     rows += [(words, *map(bound.words, priors)) for words, bound in others]
     yield make_table(("how sure someone can become who …", *heads), rows, right=heads)
+    yield note(
+        "The last line is about someone who expects everyone or nobody: the larger the data, the "
+        "more surely an answer tells them which, and no ε limits that."
+    )
     if failing := max(assumed.failure, swapped.failure):
         most = format_figures(failing, 3, "up")
         words = f"Each limit may fail with a probability of at most {most}, given that the person"
@@ -469,11 +475,13 @@ def parameter_facts(
     if state is not None and state.registered is not None:
         kept = state.registered.registration
         facts = unit_facts(kept.privacy_unit, kept.max_rows_per_group, kept.max_groups)
+    adds_up = "the ε of all answers add up"
+    if plan.dp_delta:
+        adds_up += ", or their ρ (zCDP), whichever allows less at this δ"
     facts |= {
         "neighbouring data": NEIGHBOUR_WORDS[plan.relation],
         "budget": card.budget_words(plan),
-        "composition": "ε adds up, with a δ the ρ of zCDP if that is less; questions may depend on "
-        "answers"
+        "composition": f"{adds_up}; later questions may depend on earlier answers"
         if plan.composes
         else "none: this promise allows one release",
         "mechanisms": f"{list_items(noises)}; drawn exactly, in whole numbers",
@@ -501,10 +509,11 @@ def _spent_words(state: BudgetState) -> str:
 def unit_facts(privacy_unit: str, max_rows: int | None, max_groups: int | None) -> dict[str, str]:
     """Whose rows are protected, and how many of them count."""
     rows, groups = format_plural(max_rows or 1, "row"), format_plural(max_groups or 1, "group")
+    named = f"whoever column {privacy_unit} names, with all of their rows"
     return {
-        "privacy unit": "each row" if privacy_unit == "row" else f"column {privacy_unit}",
-        "contribution bounds": f"at most {rows} in a group, {groups}; an answer with others "
-        "says so",
+        "privacy unit": "each row" if privacy_unit == "row" else named,
+        "contribution bounds": f"of each, at most {rows} in a group and {groups} count, unless an "
+        "answer states others",
     }
 
 
