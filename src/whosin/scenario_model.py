@@ -483,6 +483,13 @@ class AboutSection(Section, place="[about]"):
         return [key for key in SIGNED_KEYS if getattr(self, key) is None]
 
 
+def read_statements(given: Mapping[str, Any]) -> dict[str, Any]:
+    """What a ledger records of who answers for a release: [about], and beside it the title."""
+    said = {key: words for key, words in given.items() if key != "title"}
+    written = dict(AboutSection.read(said, "about").written)
+    return written | ({"title": given["title"]} if written and given.get("title") else {})
+
+
 SIGNED_KEYS = ("controller", "contact", "population", "period", "decided_by", "reasons")
 """What [about] has to say for a pack of evidence, and for pages that somebody signs."""
 ABOUT_UNSAID = AboutSection.read({}, "about")

@@ -62,7 +62,7 @@ def test_the_whole_round(hospital, opened, serving, album, tmp_path):
     expect(needs.locator("svg").first).to_have_attribute("aria-label", drawn)
     expect(needs.locator("svg").nth(1)).to_have_attribute("aria-label", re.compile("accuses 1%"))
     expect(page.locator("#needs-card .people svg")).to_have_attribute(
-        "aria-label", re.compile("30 dark before, 60 in")
+        "aria-label", re.compile("30 filled before, 60 filled")
     )
     page.locator('[name="target"][value="gamma"]').check()
     expect(needs).to_contain_text("1.07 × less")
@@ -83,7 +83,7 @@ def test_the_whole_round(hospital, opened, serving, album, tmp_path):
     second.get_by_label("ward").check()
     ask(page, "mean")
     expect(page.locator("#cost-2")).to_contain_text("Costs ε")
-    expect(page.locator("#estimate-1")).to_contain_text("Readable from")
+    expect(page.locator("#estimate-1")).to_contain_text("Readable in groups of")
     expect(page.locator("#estimate-2")).to_contain_text("By the rows in a group: 100 →")
     expect(page.locator("#total")).to_contain_text("is new to the ledger")
     go_to(page, "release")
@@ -113,7 +113,7 @@ def test_the_whole_round(hospital, opened, serving, album, tmp_path):
 
     page.get_by_role("link", name="Ledger").click()
     page.get_by_role("button", name="History of hospital").click()
-    expect(page.get_by_text("The chain of digests is whole.")).to_be_visible()
+    expect(page.get_by_text("The chain of digests is intact.")).to_be_visible()
     shoot(page, album, "ledger-after")
     page.goto(f"{url}/#release/data")
     load_file(page, toml)
@@ -462,7 +462,7 @@ def test_a_study_from_its_sizes_to_a_plot(hospital, opened, serving, album, tmp_
     page.get_by_role("button", name="Advise").click()
     expect(forecast).to_contain_text("smallest study for 95%")
     expect(forecast.locator("tbody tr")).to_have_count(3)
-    page.get_by_role("button", name="Use this for label-swap").click()
+    page.get_by_role("button", name="Use this: Who is a case").click()
     expect(forecast).to_contain_text("The SNP comes back in")
     expect(page.locator("#study-relation")).to_have_value("label-swap")
     for field, wrong, said in (
@@ -1069,6 +1069,15 @@ SAID_BY_ROUTES = [
     {"field": "target.posterior", "message": "posterior must be above the largest prior, 0.7"},
     {"field": "target.delta", "message": "delta must be below 1, not 2"},
     {"field": None, "message": "The server is busy"},
+    {
+        "field": "budget.share",
+        "hint": "write 0.015 for 1.5%",
+        "message": "share must be above 0 and at most 1, not 3/2; write 0.015 for 1.5%",
+    },
+    {
+        "field": "budget",
+        "message": "the rows have a budget; say --continues may to go on under that budget",
+    },
 ]
 SHOWN_ON_THE_PAGE = [
     {"field": "queries.5.by", "message": "What to group by is missing."},
@@ -1080,4 +1089,8 @@ SHOWN_ON_THE_PAGE = [
      "message": "How sure they may become must be above the largest prior, 70%."},
     {"field": "target.delta", "message": "The probability δ must be below 1, not 2."},
     {"field": None, "message": "The server is busy."},
+    {"field": "budget.share",
+     "message": "The share of the budget must be above 0% and at most 100%, not 150%."},
+    {"field": "budget", "message": "The rows have a budget; say under Release that these are the "
+     "people of “may”."},
 ]  # fmt: skip

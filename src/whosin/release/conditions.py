@@ -633,3 +633,9 @@ class SqlMistakes(Mistakes):
         line = self._text.count("\n", 0, min(starts)) + 1
         column = min(starts) - self._text.rfind("\n", 0, min(starts))
         return f"line {line}, character {column}"
+
+
+def add_condition(title: str, question: Mapping[str, Any]) -> str:
+    """A title with the condition of its question, unless it says it: "rows where age >= 65"."""
+    said = f" where {question['where']}" if question.get("where") else ""
+    return title if title.endswith(said) else title + said

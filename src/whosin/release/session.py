@@ -45,7 +45,7 @@ from whosin.release.cost import (
 from whosin.release.engines.base import Progress, share_scans
 from whosin.release.queries import Query
 from whosin.release.table import Table, register_table
-from whosin.scenario_model import AboutSection
+from whosin.scenario_model import read_statements
 
 MAX_REQUEST_LENGTH = 100
 Watch = Callable[[str], Progress | None]
@@ -126,10 +126,7 @@ class Session:
         self._batch = batch if request is None else None
         self._settings = batch and {**batch["budget"], "share": None}
         self._again, self._looks = again, preflight and curator
-        said = {key: words for key, words in (about or {}).items() if key != "title"}
-        self._about = {**AboutSection.read(said, "about").written}
-        if self._about and about and about.get("title"):
-            self._about["title"] = about["title"]
+        self._about = read_statements(about or {})
         self.schedule = schedule
         try:
             self._open(queries, amend, copies, new_people)

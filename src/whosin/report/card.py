@@ -508,8 +508,9 @@ def people_lines(people: PeopleBudget, answers: str = "the answers so far") -> l
         sure = format_percent(people.posterior(total, certain=certain), "up")
         but = "" if certain else f", but for {format_figures(people.failure, 3, 'up')} of cases"
         lines.append(
-            f"Of someone who is in all of them {what} allow ε = {format_figures(total, 6, 'up')}: "
-            f"whoever was {prior} sure can become {sure} sure{but}."
+            f"About someone who is in all of them, {what} allow ε = "
+            f"{format_figures(total, 6, 'up')}: whoever was {prior} sure can become {sure} "
+            f"sure{but}."
         )
     if len(lines) < 2:
         lines.append("Not all that they may spend adds up, so that no total of it is stated.")

@@ -469,7 +469,8 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
     risks = [(Strong(each["name"]), each["answer"], each["assumption"]) for each in data["risks"]]
     head = "There is no ledger yet: nothing has been released."
     if ledger is not None:
-        head = f"Dataset {ledger['dataset']}: head {ledger['head']}, the last entry of {ledger['last']}."
+        last = f"the last entry of {ledger['last']}"
+        head = f"Dataset {ledger['dataset']}: head {ledger['head']}, {last}."
     answers: list[Part | str] = []
     if data["releases"]:
         digests = [

@@ -14,11 +14,12 @@ from whosin.exact import format_figures, format_percent
 from whosin.ledger import BudgetState
 from whosin.release import Answer, CostEstimate, Release
 from whosin.release.answer import NOISY_MARK, cost_data
+from whosin.release.conditions import add_condition
 from whosin.release.contribution_bounds import CostWarning
 from whosin.release.cost import ExpectedError, Outlook, batch_cost, left_after
 from whosin.release.domains import describe_misspelt_days
 from whosin.release.queries import QUERIES, Query
-from whosin.release.queries.base import AMOUNT, NAME, POINT, add_condition
+from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report import card
 from whosin.report.accounts import accounts_lines
 from whosin.report.card import (
@@ -249,8 +250,11 @@ def _readable_words(estimate: CostEstimate) -> str:
     size, unit = estimate.readable_from or 0.0, estimate.readable_unit
     said = "readable from "
     if unit == "sum":
-        return f"{said}a total of {_format_error(size)} on."
-    said += f"{format_count(round(size))} {unit}{' a group' if estimate.groups > 1 else ''} on."
+        return f"{said}a total of {_format_error(size)} up."
+    least = f"{format_count(round(size))} {unit}"
+    said = (
+        f"readable in groups of {least} or more." if estimate.groups > 1 else f"{said}{least} up."
+    )
     if estimate.told_from is not None:
         least = format_count(estimate.told_from)
         said += f" Below {least} rows it says nothing: the interval is the whole declared range."

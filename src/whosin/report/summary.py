@@ -31,7 +31,8 @@ from whosin.ledger import BudgetState
 from whosin.ledger.budget import Cost
 from whosin.ledger.registry import PeopleBudget
 from whosin.release import Release
-from whosin.release.queries.base import add_condition, describe_title
+from whosin.release.conditions import add_condition
+from whosin.release.queries.base import describe_title
 from whosin.report import card
 from whosin.report.document import (
     Paragraph,
@@ -59,7 +60,7 @@ RARE_SHARE = Fraction(1, 10_000)
 """How many people fit the example of a description."""
 TEST_FPR, MORE_THAN_HALF = Fraction(1, 100), Fraction(9, 10)
 MAX_NAMED_ITEMS = 8
-UNSAID = "not said with the release"
+UNSAID_WORDS = "not said with the release"
 RECORDED_NOTE = (
     "Who answers for it, and why, is shown as the ledger recorded it with the release; what was "
     "said later is marked."
@@ -286,11 +287,11 @@ def _describe_for_everyone(
     facts = [
         ("title", about.get("title", "")),
         ("what", f"{list_items(asked)} ({numbers})"),
-        ("by whom", about.get("controller", UNSAID)),
-        ("contact", about.get("contact", UNSAID)),
+        ("by whom", about.get("controller", UNSAID_WORDS)),
+        ("contact", about.get("contact", UNSAID_WORDS)),
         ("when", when),
-        ("about whom", about.get("population", UNSAID)),
-        ("from when", about.get("period", UNSAID)),
+        ("about whom", about.get("population", UNSAID_WORDS)),
+        ("from when", about.get("period", UNSAID_WORDS)),
         ("what for", about.get("purpose", "")),
         ("dataset", f"{release.budget_state.dataset}; request {release.request}"),
         ("answers", f"SHA-256 {release.digest}"),
@@ -310,8 +311,8 @@ def _describe_for_everyone(
     chosen = f"The adversary and the target were chosen by {about.get('decided_by')}."
     yield make_section(
         "Who chose this, and why",
-        chosen if "decided_by" in about else f"Who chose it was {UNSAID}.",
-        about.get("reasons", f"Why was {UNSAID}."),
+        chosen if "decided_by" in about else f"Who chose it was {UNSAID_WORDS}.",
+        about.get("reasons", f"Why was {UNSAID_WORDS}."),
         *([note(RECORDED_NOTE)] if release.about else []),
         level=2,
     )

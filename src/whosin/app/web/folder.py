@@ -243,6 +243,8 @@ def check_content(path: Path, name: str) -> None:
             wrong = True
     else:
         wrong = not start.startswith(MAGIC_BYTES[kind])
+    if not start:
+        raise InvalidInput(f"{name} is empty", field="file", value=name, hint="choose another file")
     if wrong:
         named = {"csv": "a text file in UTF-8", "spreadsheet": "an unprotected workbook"}
         words = named.get(kind, f"a {kind.capitalize()} file")

@@ -39,9 +39,9 @@ from whosin.ledger import BudgetState, Entry, Ledger
 from whosin.ledger.budget import Cost
 from whosin.release import DuckDB, Release
 from whosin.release.answer import read_releases
+from whosin.release.conditions import add_condition
 from whosin.release.draft import UNIT_NAME_PATTERN, ColumnDraft, draft_columns, read_dictionary
 from whosin.release.inspection import CURATOR_NOTE
-from whosin.release.queries.base import add_condition
 from whosin.release.table import dataset_name
 from whosin.report.accounts import budget_picture
 from whosin.report.card import budget_state_card, cost_words, find_secret, plan_card

@@ -25,7 +25,7 @@ from whosin.exact import Array, rational
 from whosin.ledger.budget import COUNTED_NOTION, Cost, Spend, describe_promise
 from whosin.ledger.encoding import canonical_json
 from whosin.release.column_expressions import GroupGrid, base_column, root_column
-from whosin.release.conditions import condition_columns, equal_constants
+from whosin.release.conditions import add_condition, condition_columns, equal_constants
 from whosin.release.contribution_bounds import (
     Aggregate,
     ContributionBounds,
@@ -77,12 +77,6 @@ def describe_title(title: str, question: Mapping[str, Any]) -> str:
     by = question.get("by", question.get("columns", ()))
     title += f" of {question['column']}" if "column" in question else ""
     return f"{title} by {', '.join([by] if isinstance(by, str) else map(str, by))}" if by else title
-
-
-def add_condition(title: str, question: Mapping[str, Any]) -> str:
-    """A title with the condition of its question, unless it says it: "rows where age >= 65"."""
-    said = f" where {question['where']}" if question.get("where") else ""
-    return title if title.endswith(said) else title + said
 
 
 def distinct_titles(

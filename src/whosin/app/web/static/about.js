@@ -4,6 +4,7 @@
 import { $, clearErrors, h, showError } from "./dom.js";
 import { labelOf } from "./words.js";
 
+const LONG = ["reasons"]; // what takes more than a line
 let keys = [], needed = []; // by a pack of evidence, and for pages that somebody signs
 
 export function startAbout(words, changed) {
@@ -14,7 +15,7 @@ export function startAbout(words, changed) {
       const field = `about.${name}`;
       return h("div", {},
         h("label", { for: `about-${name}` }, labelOf(name), signed ? " *" : ""),
-        h("input", { id: `about-${name}`, title: help, "data-field": field, autocomplete: "off", oninput: () => {
+        h(LONG.includes(name) ? "textarea" : "input", { id: `about-${name}`, rows: LONG.includes(name) ? 1 : null, title: help, "data-field": field, autocomplete: "off", oninput: () => {
           clearErrors(field);
           changed();
         } }),

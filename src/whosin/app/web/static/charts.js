@@ -62,7 +62,7 @@ export function beliefChart(view) {
 
 // What the best test reaches, on logarithmic axes as the literature on attacks draws it.
 export function ratesChart({ points, promise }) {
-  const [width, height, left, bottom, top, right] = [290, 212, 62, 44, 8, 20];
+  const [width, height, left, bottom, top, right] = [304, 212, 76, 44, 8, 20];
   const least = -5;
   const part = (rate) => Math.max(0, (Math.log10(Math.max(rate, 1e-300)) - least) / -least);
   const x = (rate) => left + part(rate) * (width - left - right);

@@ -73,7 +73,7 @@ function bounds(domain, about) {
   return {
     values: () => [
       field(domain, "values", "values", "surgery, medicine, …", about, { rows: 1 }, "textarea"),
-      field(domain, "parents", "parents", "parents: clinic: adults = surgery, medicine; … (optional)", about),
+      field(domain, "parents", "parents", "groups of values (optional)", about, { title: "clinic: adults = surgery, medicine; children = paediatrics" }),
     ],
     numbers: () => [
       field(domain, "lower", "lower end", "from", about, decimal),
@@ -178,14 +178,14 @@ function editor(column) {
   };
   return h("tr", { class: "editor" }, h("td", { colspan: "4" },
     h("div", { class: "column" }, column.about ? h("p", { class: "note" }, column.about) : null, slot(name), ...domainEditor(domain, about,
-      h("button", { type: "button", class: "quiet", "aria-label": `Close ${name}`, onclick: () => open(null, name) }, "Done")))));
+      h("button", { type: "button", class: "quiet", "aria-label": `Done with ${name}`, onclick: () => open(null, name) }, "Done")))));
 }
 
 // Beside each column what is wrong with what is typed about it.
 export function showProblems() {
   for (const { name } of described()) {
     const message = problemOf(domainOf(name));
-    if (message) showError({ field: `domains.${name}`, message }, "domains");
+    if (message) showError({ field: `domains.${name}`, message: name === edited ? message : `${name}: ${message}` }, "domains");
   }
 }
 

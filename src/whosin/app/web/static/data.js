@@ -371,11 +371,27 @@ async function fillIn(file) {
   }
 }
 
+// What is not a number of people or rows is said before anything is asked, too.
+export function showNumbers() {
+  for (const [key, id] of Object.entries(NUMBERS)) {
+    const text = $(id).value.trim();
+    if (text && !/^\d+$/.test(text)) showError(inPageWords({ field: `table.${key}`, message: `${key} must be a whole number, such as 400` }), "table");
+  }
+}
+
+let lookedAt = ""; // the declaration that the curator's look was of
+const declaration = () => JSON.stringify([tableKeys(), domains(), related]);
+
+export function forgetLook() {
+  if ($("look").childElementCount && lookedAt !== declaration()) $("look").replaceChildren();
+}
+
 // The curator's own look at the rows, where this page may have it.
 async function look() {
   clearErrors("look");
   $("look").replaceChildren(h("p", { class: "note" }, "Looking at the rows …"));
   try {
+    lookedAt = declaration();
     const seen = await post("/api/inspect", { table: tableKeys(), domains: domains(), ...related });
     const line = ({ what, rows }) =>
       h("tr", {}, h("td", { class: "r" }, rows.toLocaleString("en")), h("td", {}, inLabels(what)));
@@ -419,7 +435,7 @@ async function upload(file) {
     await switchTable(made.name);
   } catch (error) {
     $("upload-status").textContent = "";
-    showError({ field: "name", message: error.message }, "name");
+    showError({ field: "name", message: error.message.replace(/^name must/, "The name must") }, "name");
   }
 }
 

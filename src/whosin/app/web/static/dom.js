@@ -139,7 +139,7 @@ export function sections(parts) {
 // A hundred marks, ten people each: full ones before, half ones at most after.
 function people({ before, after, when: [first, then] }) {
   const kind = (index) => (index < before ? "full" : index < after ? "half" : "never");
-  const words = `Each mark is 10 people: ${before} dark ${first}, ${after} in colour at most ${then}.`;
+  const words = `Each mark is 10 people: ${before} filled ${first}, ${after} filled or tinted at most ${then}.`;
   const marks = Array.from({ length: 100 }, (_, index) =>
     s("circle", { class: kind(index), cx: 8 + 15 * (index % 20), cy: 8 + 15 * Math.floor(index / 20), r: 5.5 }));
   return h("figure", { class: "people" },

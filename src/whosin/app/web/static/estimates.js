@@ -59,7 +59,7 @@ export function expectations(estimate) {
   const counted = estimate.expected.some((each) => each.shown !== undefined) ? "people" : unit === "sum" ? "rows" : unit;
   const lines = [
     by || readable
-      ? h("p", { class: "note" }, by ? [term("sizes", `By the ${counted} in a group`), `: ${by}. `] : null, readable ? term("noisy", sentence(readable).trim()) : null)
+      ? h("p", { class: "note" }, by ? [term("sizes", `By the ${counted} in a group`), `: ${by}. ${by.includes("*") ? "* Too noisy to read. " : ""}`] : null, readable ? term("noisy", sentence(readable).trim()) : null)
       : null,
     saysNothing(estimate) ? h("p", { class: "caution" }, "The 95% interval would be the whole declared range: this answer would say nothing. Give it more of the budget, declare a narrower range, or leave it out.") : null,
   ];

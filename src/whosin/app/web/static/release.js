@@ -6,7 +6,7 @@ import { download, get, latest, lost, post } from "./api.js";
 import { answers } from "./answers.js";
 import { beliefChart, ratesChart } from "./charts.js";
 import { showProblems } from "./columns.js";
-import { columns, declaredColumns, domains, unitChosen, loadDomains, loadRelated, loadTable, problemOfTable, relatedKeys, restoreTable, tableKeys, tableState, unfinished, useTable } from "./data.js";
+import { columns, declaredColumns, domains, forgetLook, showNumbers, unitChosen, loadDomains, loadRelated, loadTable, problemOfTable, relatedKeys, restoreTable, tableKeys, tableState, unfinished, useTable } from "./data.js";
 import { $, allowed, ask, atMost, clearErrors, debounce, h, number, onFile, reasons, sections, showError } from "./dom.js";
 import { linkNumbers, term } from "./glossary.js";
 import { allFinished, askable, countAsked, loadQueries, pageName, queries, questionState, questionTitled, removeQuestion, renderQueries, restoreQuestions, showEstimate } from "./questions.js";
@@ -50,7 +50,7 @@ export function beliefWords(value) {
 
 // Scenario from the page
 
-const whole = (id) => (/^\s*\d+\s*$/.test($(id).value) ? Number($(id).value) : $(id).value);
+const whole = (id) => (/^\s*-?\d+\s*$/.test($(id).value) ? Number($(id).value) : $(id).value);
 
 function adversary() {
   const secret = values() ? { secret: "value" } : {};
@@ -121,7 +121,7 @@ function words() {
   const factor = Number($("gamma-text").value);
   const most = asked() ? high : 50;
   $("target-words").textContent = {
-    posterior: `Whoever it is ends up at most ${after}% sure, and ${beliefWords(after)}.`,
+    posterior: `Nobody becomes more than ${after}% sure (${beliefWords(after)}).`,
     gamma: `A belief of 10% may become ${atMost(Math.min(100, 10 * factor))}%, and not more.`,
     gain: `A belief of ${most}% may become ${atMost(Math.min(100, most + Number($("gain-text").value)))}%, and not more.`,
     rho: `Each of them is ${number(100 / Number($("candidates").value))}% likely before.`,
@@ -218,6 +218,7 @@ async function cost() {
   for (const step of ["budget", "release"]) clearErrors(step);
   showProblems();
   warnOfSize();
+  showNumbers();
   if (problemOfTable()) showError(problemOfTable(), "table.source");
   const ready = columns().length > 0 && unitChosen() && askable().length > 0 && planned !== null;
   $("save-scenario").disabled = !ready;
@@ -401,6 +402,7 @@ const needsSoon = debounce(needs, 120);
 
 export function changed() {
   if ($("look-found").childElementCount) $("look-found").replaceChildren();
+  forgetLook();
   saveSoon();
   costSoon();
   refreshSteps();

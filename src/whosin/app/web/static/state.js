@@ -11,7 +11,7 @@ let timer = 0;
 // The fields of the promise, of the price and of the release; those of the table and of the
 // questions have their own ways.
 const fields = () =>
-  [...document.querySelectorAll("#step-promise :is(input, select)[id], #step-price :is(input, select)[id], #about input, #title")].filter(
+  [...document.querySelectorAll("#step-promise :is(input, select)[id], #step-price :is(input, select)[id], #about :is(input, textarea), #title")].filter(
     (field) => field.type !== "file" && field.type !== "radio",
   );
 const radios = () => [...document.querySelectorAll('#step-promise input[type="radio"]')];

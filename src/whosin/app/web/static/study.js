@@ -5,7 +5,7 @@ import { get, latest, post, saveBlob } from "./api.js";
 import { manhattanChart } from "./charts.js";
 import { $, allowed, ask, clearErrors, h, sections, showError } from "./dom.js";
 import { linkNumbers } from "./glossary.js";
-import { inPageWords } from "./words.js";
+import { capital, inPageWords } from "./words.js";
 
 const FIELDS = {
   "study-name": "study",
@@ -36,7 +36,7 @@ const asking = latest();
 let curator = false;
 
 const value = (id) => $(id).value.trim();
-const whole = (id) => (/^\d+$/.test(value(id)) ? Number(value(id)) : value(id));
+const whole = (id) => (/^-?\d+$/.test(value(id)) ? Number(value(id)) : value(id));
 const hopes = () => value("study-odds").split(",").filter((part) => part.trim()).length;
 
 // The keys that every request about a study has; what is empty is left out.
@@ -74,7 +74,7 @@ function releaseBody() {
 }
 
 function show(error, otherwise) {
-  const said = inPageWords(error);
+  const said = inPageWords(error.field === "relation" ? { field: "relation", message: "Choose what is secret: it decides what is protected, and has no default" } : error);
   showError({ field: said.field ? `study.${said.field}` : null, message: said.message }, `study.${otherwise}`);
 }
 
@@ -120,7 +120,7 @@ function use({ relation, top, score, threshold, numbers, share }) {
 }
 
 const offers = (view) => h("p", { class: "actions" }, view.forecast.advice.map(({ settings }) =>
-  h("button", { type: "button", onclick: () => use(settings) }, `Use this for ${settings.relation}`)));
+  h("button", { type: "button", onclick: () => use(settings) }, `Use this: ${capital(RELATIONS.find(([name]) => name === settings.relation)?.[1] ?? settings.relation)}`)));
 
 // The release
 
@@ -210,6 +210,7 @@ function relationChosen() {
 }
 
 function studyChosen() {
+  $("study-forecast").replaceChildren(); // it was of another one
   const chosen = Boolean(value("study-name"));
   for (const id of SIZES) $(id).disabled = chosen;
   $("study-go").disabled = !chosen;

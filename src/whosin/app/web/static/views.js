@@ -204,7 +204,7 @@ async function history(name, where) {
   const heads = ["no.", "when", "who", "what", "cost"];
   const waiting = recorded.unanswered ? ` ${recorded.unanswered} paid for and not answered yet.` : "";
   where.replaceChildren(
-    h("p", { class: "holds" }, `The chain of digests is whole.${waiting}`),
+    h("p", { class: "holds" }, `The chain of digests is intact.${waiting}`),
     h(
       "div",
       { class: "wide", tabindex: "0", role: "region", "aria-label": `history of ${name}` },
@@ -222,8 +222,9 @@ async function history(name, where) {
 async function requests(name) {
   const { requests: paid, picture } = await get(`/api/ledger/requests?dataset=${encodeURIComponent(name)}`);
   const heads = ["questions", "when", "who", "cost"];
+  const several = paid.some(({ table: file }) => file && file !== name); // next month’s file, a correction
   const line = ({ request, when, who, questions, table: file, cost, answered, study, opens }) => {
-    const words = `${questions.join(", ")}${file ? ` of ${file}` : ""}`;
+    const words = `${questions.join(", ")}${several && file ? ` (of ${file})` : ""}`;
     const open = answered && opens
       ? h("button", { type: "button", class: "quiet", "aria-label": `Open ${words} of ${when}`, onclick: () => opened(name, request, words, study) }, words)
       : `${words} (${answered ? "published" : "not answered yet"})`;
