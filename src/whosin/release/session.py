@@ -80,8 +80,7 @@ class Session:
         again: ask the batch anew whatever was asked before, and pay again.
         preflight: look at the rows for the curator before a batch is paid for: what looks like a
             slip refuses it, the rest is a warning and a note. Without `curator` there is none.
-        about: who answers for it, and why, by the keys of [about], and perhaps the title beside
-            them; the ledger keeps these words.
+        about: who answers for it, and why: [about], and its title; the ledger keeps these words.
 
     Attributes:
         notes: what people should be told about the session, in sentences.

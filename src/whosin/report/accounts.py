@@ -1,4 +1,4 @@
-"""Where a budget was and may be spent, in words and as a picture: parts, periods and quotas."""
+"""Where a budget was and may be spent, in words and as a picture: parts, periods, quotas, people."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
+from whosin.exact import format_figures, format_percent
 from whosin.ledger import BudgetState, Entry
 from whosin.ledger.budget import Cost, PartLevel, Quota
 from whosin.ledger.budget_state import MAX_SHOWN_PARTS
 from whosin.ledger.encoding import EPSILON_UNITS
-from whosin.report.document import format_epsilon
+from whosin.ledger.registry import PeopleBudget
+from whosin.report.document import TextSection, format_epsilon, make_section
 
 MAX_DRAWN_STEPS = 200
 """How many debits a picture shows; of more every second one, or every third."""
@@ -163,3 +165,43 @@ def _spent_row(name: str, view: BudgetState, units: int) -> dict[str, Any]:
 def _left_row(name: str, view: BudgetState, units: int) -> dict[str, Any]:
     words = f"ε = {format_epsilon(view.spendable)}"
     return {"name": name, "share": _share(view.spendable, units), "words": words}
+
+
+def describe_people(people: PeopleBudget, answers: str = "the answers so far") -> TextSection:
+    """What datasets that may be about the same people allow together.
+
+    Args:
+        answers: which answers are counted as spent.
+    """
+    names = [each.dataset for each in people.states]
+    listed = f"{', '.join(names[:-1])} and {names[-1]}"
+    same = f"{listed} have the same privacy unit and columns."
+    lines = people_lines(people, answers)
+    return make_section("What these datasets allow together", same, *lines, level=2)
+
+
+def people_lines(people: PeopleBudget, answers: str = "the answers so far") -> list[str]:
+    """What the answers and the budgets of several datasets allow of someone who is in all."""
+    prior = format_percent(people.prior, "down")
+    lines = []
+    for what, total, certain in (
+        (answers, people.epsilon, people.certain),
+        ("the whole budgets", people.budget_epsilon, not people.failure),
+    ):
+        if not math.isfinite(total):
+            continue
+        sure = format_percent(people.posterior(total, certain=certain), "up")
+        but = "" if certain else f", but for {format_figures(people.failure, 3, 'up')} of cases"
+        lines.append(
+            f"About someone who is in all of them, {what} allow ε = "
+            f"{format_figures(total, 6, 'up')}: whoever was {prior} sure can become {sure} "
+            f"sure{but}."
+        )
+    if len(lines) < 2:
+        lines.append("Not all that they may spend adds up, so that no total of it is stated.")
+    if people.apart:
+        lines.append(
+            f"That the people of {', '.join(people.apart)} are in none of the others is the "
+            "curator's word; only copies of their rows are recognised."
+        )
+    return lines

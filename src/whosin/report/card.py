@@ -32,7 +32,7 @@ from whosin.ledger import BudgetState, Entry, HistoryCheck, encoding
 from whosin.ledger.budget import Budget, Cost, price_epsilon
 from whosin.ledger.encoding import EPSILON_UNITS, canonical_json
 from whosin.ledger.registry import PeopleBudget
-from whosin.report.accounts import accounts_lines
+from whosin.report.accounts import accounts_lines, describe_people
 from whosin.report.document import (
     Chart,
     Document,
@@ -480,46 +480,6 @@ NAMED_ENTRIES = ("registered", "amended", "suspended", "resumed", "closed")
 
 def describe_budget_state(budget_state: BudgetState) -> Document:
     return Document("", tuple(budget_state_card(budget_state)))
-
-
-def describe_people(people: PeopleBudget, answers: str = "the answers so far") -> TextSection:
-    """What datasets that may be about the same people allow together.
-
-    Args:
-        answers: which answers are counted as spent.
-    """
-    names = [each.dataset for each in people.states]
-    listed = f"{', '.join(names[:-1])} and {names[-1]}"
-    same = f"{listed} have the same privacy unit and columns."
-    lines = people_lines(people, answers)
-    return make_section("What these datasets allow together", same, *lines, level=2)
-
-
-def people_lines(people: PeopleBudget, answers: str = "the answers so far") -> list[str]:
-    """What the answers and the budgets of several datasets allow of someone who is in all."""
-    prior = format_percent(people.prior, "down")
-    lines = []
-    for what, total, certain in (
-        (answers, people.epsilon, people.certain),
-        ("the whole budgets", people.budget_epsilon, not people.failure),
-    ):
-        if not math.isfinite(total):
-            continue
-        sure = format_percent(people.posterior(total, certain=certain), "up")
-        but = "" if certain else f", but for {format_figures(people.failure, 3, 'up')} of cases"
-        lines.append(
-            f"About someone who is in all of them, {what} allow ε = "
-            f"{format_figures(total, 6, 'up')}: whoever was {prior} sure can become {sure} "
-            f"sure{but}."
-        )
-    if len(lines) < 2:
-        lines.append("Not all that they may spend adds up, so that no total of it is stated.")
-    if people.apart:
-        lines.append(
-            f"That the people of {', '.join(people.apart)} are in none of the others is the "
-            "curator's word; only copies of their rows are recognised."
-        )
-    return lines
 
 
 def describe_budget_states(

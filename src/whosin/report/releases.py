@@ -21,12 +21,11 @@ from whosin.release.domains import describe_misspelt_days
 from whosin.release.queries import QUERIES, Query
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report import card
-from whosin.report.accounts import accounts_lines
+from whosin.report.accounts import accounts_lines, describe_people
 from whosin.report.card import (
     budget_state_card,
     budget_words,
     cost_words,
-    describe_people,
 )
 from whosin.report.document import (
     Chart,

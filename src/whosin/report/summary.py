@@ -34,6 +34,7 @@ from whosin.release import Release
 from whosin.release.conditions import add_condition
 from whosin.release.queries.base import describe_title
 from whosin.report import card
+from whosin.report.accounts import people_lines
 from whosin.report.document import (
     Paragraph,
     Strong,
@@ -431,7 +432,7 @@ def limits_lines(
     )
     if people is not None and state is not None:
         others = [each.dataset for each in people.states if each.dataset != state.dataset]
-        first = card.people_lines(people)[0]
+        first = people_lines(people)[0]
         yield f"Other datasets with these columns ({list_items(others)}): {first}"
     if looked_up:
         yield (

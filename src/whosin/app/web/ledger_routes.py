@@ -26,7 +26,8 @@ from whosin.errors import BrokenHistory, InvalidInput
 from whosin.ledger import BudgetState, Ledger, verify
 from whosin.ledger.encoding import digest_text
 from whosin.ledger.registry import group_by_people
-from whosin.report.card import budget_state_card, describe_people, entry_row
+from whosin.report.accounts import describe_people
+from whosin.report.card import budget_state_card, entry_row
 from whosin.report.document import SectionData, section_data
 
 ledger_router = APIRouter(tags=["ledger"], route_class=BoundedRoute)

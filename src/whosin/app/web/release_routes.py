@@ -59,7 +59,8 @@ from whosin.release.queries.base import scenario_keys
 from whosin.release.sql import parse_queries
 from whosin.report import card as report_card
 from whosin.report import evidence
-from whosin.report.card import budget_state_card, cost_words, describe_people
+from whosin.report.accounts import describe_people
+from whosin.report.card import budget_state_card, cost_words
 from whosin.report.document import SectionData, section_data
 from whosin.report.html import release_report
 from whosin.report.releases import (
