@@ -486,7 +486,7 @@ def test_a_study_from_its_sizes_to_a_plot(hospital, opened, serving, album, tmp_
     expect(page.locator("#study-snps")).to_have_value("200")
     shoot(page, album, f"study-forecast-{size}-{theme}")
     page.locator("#study-go").click()
-    expect(page.locator("#ask")).to_contain_text("This will spend ε = 1.09861 of ε = 1.09861")
+    expect(page.locator("#ask")).to_contain_text("This will spend ε = 1.09861 for toy:genotype.")
     expect(page.locator("#ask")).to_contain_text("50.0% sure of a person's genotype, becomes at")
     assert axe_complaints(page) == []
     page.locator("#ask-no").click()
