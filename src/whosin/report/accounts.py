@@ -1,4 +1,4 @@
-"""Where a budget was and may be spent, in words and as a picture: parts, periods, quotas, people."""
+"""Where a budget was and may be spent: parts, periods, quotas, and people in several datasets."""
 
 from __future__ import annotations
 
