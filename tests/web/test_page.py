@@ -503,9 +503,12 @@ def test_a_study_from_its_sizes_to_a_plot(hospital, opened, serving, album, tmp_
     expect(result.locator("tbody tr")).to_contain_text(row[1])
     assert axe_complaints(page) == []
     shoot(page, album, f"study-released-{size}-{theme}")
+    page.locator("#study-go").click()  # the same again: its stored answer
+    expect(result.locator(".caution")).to_contain_text("this was asked before")
+    expect(result.locator(".chart svg")).to_have_attribute("aria-label", drawn)
+    page.locator("#study-posterior").fill("70")
     page.locator("#study-go").click()
-    page.locator("#ask-yes").click()
-    expect(message("release")).to_contain_text("has 0 left")
+    expect(message("release")).to_contain_text("is left; nothing was spent")
     page.goto(f"{url}/#ledger")
     page.get_by_role("button", name="Open top 1 of 200 SNPs").click()
     stored = page.locator("#stored")  # the same as was published
