@@ -238,8 +238,8 @@ def publish_study(
     if key is not None and read_name(key, "request") in ledger.requests(name, key):
         if request is None:
             notes.append(
-                f"this was asked before, as request {key}: this is its answer, and nothing more is "
-                "spent; --again, or a new name for the request, asks anew and pays"
+                f"this was asked before, as request {key}: the stored answer is shown, and nothing "
+                "more is spent; a request with another name asks anew, and pays"
             )
     else:
         notes += _open_budget(ledger, name, plan, registration, amend=amend, new_people=new_people)
