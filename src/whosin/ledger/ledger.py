@@ -306,6 +306,16 @@ class Ledger(Registry):
                 connection, read_name(dataset, "dataset"), read_name(request, "request")
             )
 
+    def find_debits(self, dataset: str, requests: Iterable[str]) -> list[Debit]:
+        """The debits of those of these requests that were paid for, with their stored answers."""
+        named = [read_name(each, "request") for each in requests]
+        with self._turn(dataset, *named) as turn:
+            return [
+                Debit(turn.row.name, key, False, turn.answers.get(key), entry.body)
+                for key, entry in turn.debits.items()
+                if self._only in (None, entry.body.get("who"))
+            ]
+
     def requests(self, dataset: str, prefix: str = "", *, answered: bool = False) -> set[str]:
         """The requests that were paid for and begin with a text; none for an unknown dataset.
 

@@ -45,7 +45,7 @@ from whosin.ledger.budget import (
 )
 from whosin.ledger.budget_state import BudgetState
 from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS, current_user, read_name
-from whosin.ledger.entries import Entry
+from whosin.ledger.entries import Debit, Entry
 from whosin.ledger.registration import RegisteredTable, Registration, read_registration
 from whosin.ledger.store import WAIT_SECONDS, Store
 from whosin.ledger.transaction import Transaction
@@ -127,16 +127,21 @@ def other_question(before: Entry, spend: Spend, only: str | None = None) -> None
     asked = spend.to_dict()
     paid = {key: before.body.get(key) for key in asked}
     others = only is not None and before.body.get("who") != only
-    if others or _question_text(paid) != _question_text(asked):
+    costs = {encoding.canonical_json({**each, "what": None}) for each in (paid, asked)}
+    if others or len(costs) > 1 or not same_question(before, spend):
         message = f"request {before.request!r} was made for another question or at another cost"
         same = "repeat a request with the same questions, share, split, weights and noise"
         hint = f"{same}, or choose a new name"
         raise BudgetRefused(message, field="request", value=before.request, hint=hint)
 
 
-def _question_text(data: dict[str, Any]) -> str:
-    what = {key: value for key, value in data["what"].items() if key != COUNTED_NOTION}
-    return encoding.canonical_json({**data, "what": what})
+def same_question(before: Entry | Debit, spend: Spend) -> bool:
+    """Whether a debit is for this question, at whatever cost."""
+    asked = (
+        encoding.canonical_json({key: each[key] for key in each if key != COUNTED_NOTION})
+        for each in (before.body["what"], spend.what)
+    )
+    return len({*asked}) == 1
 
 
 def other_table(before: Entry, spend: Spend, budget_state: BudgetState) -> None:
