@@ -166,6 +166,23 @@ def test_rows_that_changed_are_asked_anew(rows, ledger) -> None:
     assert len(amendments) == 1
 
 
+def test_rows_that_changed_within_a_session_are_noticed(rows, ledger) -> None:
+    plain = Session(opened(rows), PLAN, ledger, share="1/4")
+    first = plain.ask(Count())
+    write(rows, ROWS[:-1])
+    for query in (Count(), Rows()):
+        with pytest.raises(BudgetRefused, match="the source has changed"):
+            plain.ask(query)
+    assert debits(ledger) == 1
+    with Session(opened(rows), PLAN, ledger, share="1/4", amend=True) as session:
+        session.ask(Count())
+        write(rows, ROWS[:-2])
+        session.ask(Count())
+        assert debits(ledger) == 3
+    write(rows, ROWS)
+    assert plain.ask(Count()) == first and debits(ledger) == 3
+
+
 def test_other_declarations_are_other_rows(rows, ledger) -> None:
     with Session(opened(rows), PLAN, ledger, share="1/4") as session:
         session.ask(Sum(column="days"))

@@ -52,7 +52,7 @@ from whosin.release.cost import (
 )
 from whosin.release.engines.base import Progress, share_scans
 from whosin.release.queries import Query
-from whosin.release.table import Table, register_table
+from whosin.release.table import Table, find_last_writes, register_table
 from whosin.scenario_model import AboutSection
 
 MAX_REQUEST_LENGTH = 100
@@ -142,7 +142,7 @@ class Session:
         self.notes: tuple[str, ...] = ()
         self._accounts, self._levels, self._asked = Accounts(), dict[str, PartLevel](), 0
         self._batches: dict[str, _Batch] = {}
-        self._named, self._admitted = request is not None, False
+        self._named = request is not None
         self._again, self._looks = again, preflight and curator
         self._about = AboutSection.read(about or {}, "about").written
         self.schedule = schedule
@@ -177,7 +177,11 @@ class Session:
         asked = read_queries(queries)
         said: dict[str, Any] = {"split": split, "noise": noise}
         said["share"] = self.share if share is None else share
-        words = describe_batch(self.table, self.plan, asked, **said)
+        try:
+            words = describe_batch(self.table, self.plan, asked, **said)
+        except Exception:  # what is wrong with a question is for its estimate to say
+            self._price(asked, Accounts(), {}, **said)
+            raise
         batch = self._find_batch(words, self._again if again is None else again)
         estimates = self._estimate_costs(asked, batch, share, split, noise)
         paid = self._steps(estimates)
@@ -186,7 +190,8 @@ class Session:
         debits = self.ledger.find_debits(self.dataset, requests)
         new = len(debits) < len(requests)
         if new:
-            self._admit()
+            if not debits:  # else this request was used for something
+                self._admit()
             self._look_at_rows(asked, estimates)
             self._require_new_files(requests, paid, debits)
         elif not self._named and describe_repeat(batch.request) not in self.notes:
@@ -204,6 +209,8 @@ class Session:
 
     def _find_batch(self, words: Mapping[str, Any], again: bool) -> _Batch:
         """Where a batch is paid: what was begun goes on, and what was asked before is shown."""
+        if not self._named and find_last_writes(self.table) not in (self._written, None):
+            self._register(rows=True)
         said = encoding.canonical_json(words)
         known = self._batches.get(said)
         same = self._named or not self.registration.source  # nobody can see whether rows changed
@@ -465,8 +472,7 @@ class Session:
                 value=self.dataset,
                 hint="its curator opens one with whosin ledger create",
             )
-        rows = self._amends or not known
-        self.registration = register_table(self.table, self._queries, rows=rows)
+        self._register(rows=self._amends or not known)
         if self._named and self._paid():
             return
         if not known:
@@ -487,6 +493,10 @@ class Session:
         except BudgetRefused:
             if not asked:  # else what was asked before is shown without a budget
                 raise
+
+    def _register(self, *, rows: bool) -> None:
+        self._written, self._admitted = find_last_writes(self.table), False
+        self.registration = register_table(self.table, self._queries, rows=rows)
 
     def _admit(self) -> None:
         """See that the plan fits what is left, and that the dataset is registered with this table,

@@ -515,6 +515,17 @@ def fingerprint_of_source(source: str) -> dict[str, str]:
     )
 
 
+def find_last_writes(table: Table) -> list[tuple[int, ...]] | None:
+    """When the local files of a table were written last; None where they are gone."""
+    try:
+        sources = [table.source, *(each.source for each in table.tables)]
+        paths = (str(each) for each in sources if isinstance(each, str | Path))
+        found = [os.stat(file) for path in paths for file in _local_files(path)]
+    except OSError:
+        return None
+    return [(each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for each in found]
+
+
 def _local_files(source: str | None) -> list[str]:
     """The local files of a source; none for what lies in a database, in memory or elsewhere."""
     if source is None or "::" in source or "://" in source:
