@@ -280,8 +280,11 @@ def test_a_kill_between_debit_and_answer_is_paid_once(rows, tmp_path) -> None:
     place = tmp_path / "ledger.db"
     child = os.fork()
     if not child:
-        Stopping.answer = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
-        Session(opened(rows), PLAN, place, share="1/3").ask(Stopping())
+        try:
+            Stopping.answer = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
+            Session(opened(rows), PLAN, place, share="1/3").ask(Stopping())
+        finally:
+            os._exit(1)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
     with wi.Ledger(place) as ledger:
         assert debits(ledger) == 1

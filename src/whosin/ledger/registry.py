@@ -35,7 +35,6 @@ from whosin.exact import exp_up, rational, round_up
 from whosin.ledger import budget_state as states
 from whosin.ledger import encoding, entries
 from whosin.ledger.budget import (
-    COUNTED_NOTION,
     Budget,
     Cost,
     Schedule,
@@ -45,7 +44,7 @@ from whosin.ledger.budget import (
 )
 from whosin.ledger.budget_state import BudgetState
 from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS, current_user, read_name
-from whosin.ledger.entries import Debit, Entry
+from whosin.ledger.entries import Entry
 from whosin.ledger.registration import RegisteredTable, Registration, read_registration
 from whosin.ledger.store import WAIT_SECONDS, Store
 from whosin.ledger.transaction import Transaction
@@ -128,20 +127,11 @@ def other_question(before: Entry, spend: Spend, only: str | None = None) -> None
     paid = {key: before.body.get(key) for key in asked}
     others = only is not None and before.body.get("who") != only
     costs = {encoding.canonical_json({**each, "what": None}) for each in (paid, asked)}
-    if others or len(costs) > 1 or not same_question(before, spend):
+    if others or len(costs) > 1 or not entries.same_question(before, spend.what):
         message = f"request {before.request!r} was made for another question or at another cost"
         same = "repeat a request with the same questions, share, split, weights and noise"
         hint = f"{same}, or choose a new name"
         raise BudgetRefused(message, field="request", value=before.request, hint=hint)
-
-
-def same_question(before: Entry | Debit, spend: Spend) -> bool:
-    """Whether a debit is for this question, at whatever cost."""
-    asked = (
-        encoding.canonical_json({key: each[key] for key in each if key != COUNTED_NOTION})
-        for each in (before.body["what"], spend.what)
-    )
-    return len({*asked}) == 1
 
 
 def other_table(before: Entry, spend: Spend, budget_state: BudgetState) -> None:

@@ -24,13 +24,13 @@ from whosin.ledger import BudgetState, Debit, Ledger, encoding
 from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule, Spend, price_spend
 from whosin.ledger.budget_state import check_session
 from whosin.ledger.encoding import read_name
+from whosin.ledger.entries import same_question
 from whosin.ledger.registry import (
     STEP_KEY,
     add_note,
     describe_copy,
     describe_unanswered,
     describe_unnamed,
-    same_question,
 )
 from whosin.release.answer import (
     Answer,
@@ -197,7 +197,7 @@ class Session:
         elif not self._named and describe_repeat(batch.request) not in self.notes:
             self._note(describe_repeat(batch.request))
         shown = not (new or self._named) and all(
-            debit.answer is not None and same_question(debit, estimate.spend)
+            debit.answer is not None and same_question(debit, estimate.spend.what)
             for debit, estimate in zip(debits, paid, strict=True)
         )
         if shown:  # whatever it would cost today
@@ -209,7 +209,7 @@ class Session:
 
     def _find_batch(self, words: Mapping[str, Any], again: bool) -> _Batch:
         """Where a batch is paid: what was begun goes on, and what was asked before is shown."""
-        if not self._named and find_last_writes(self.table) not in (self._written, None):
+        if not self._named and find_last_writes(self.table) != self._written:
             self._register(rows=True)
         said = encoding.canonical_json(words)
         known = self._batches.get(said)
