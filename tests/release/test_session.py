@@ -98,7 +98,7 @@ def test_what_is_left_has_the_same_digits_wherever_it_is_said(data, ledger) -> N
     with Session(data, PLAN, ledger, share="1/2") as second:
         assert f"ε = {left} left" in second.notes[0]
     with pytest.raises(BudgetRefused) as refusal:
-        Session(data, PLAN, ledger, share=1)
+        Session(data, PLAN, ledger, share=1, again=True)
     assert left == "0.666666" and f"has {left} left" in str(refusal.value)
 
 

@@ -308,8 +308,7 @@ class Ledger(Registry):
 
     def find_debits(self, dataset: str, requests: Iterable[str]) -> list[Debit]:
         """The debits of those of these requests that were paid for, with their stored answers."""
-        named = [read_name(each, "request") for each in requests]
-        with self._turn(dataset, *named) as turn:
+        with self._turn(dataset, *(read_name(each, "request") for each in requests)) as turn:
             return [
                 Debit(turn.row.name, key, False, turn.answers.get(key), entry.body)
                 for key, entry in turn.debits.items()
@@ -519,9 +518,7 @@ MAX_QUOTAS = 100
 
 def _read_limit(state: BudgetState, share: object) -> Cost:
     """A share of a dataset's total; nothing at 0."""
-    if rational(share, "share") == 0:
-        return ZERO_COST
-    return state.budget.part(share).limit
+    return state.budget.part(share).limit if rational(share, "share") else ZERO_COST
 
 
 def _find_quota(state: BudgetState, name: str) -> Quota:

@@ -463,7 +463,7 @@ class Scenario:
         def look(opened: Ledger, name: str) -> bool:
             if request is not None:
                 return bool(opened.requests(name, f"{request}/"))
-            registered, table = opened.budget_state(name).registered, self.open_table()
+            table, registered = self.open_table(), opened.budget_state(name).registered
             asked = register_table(table, self.queries, rows=True)
             batch = self.name_batch(opened, name, table, asked)
             if registered is None or registered.difference(asked) is not None:
@@ -471,10 +471,9 @@ class Scenario:
                     return True
                 if amend:
                     return False
-            named = batch.name()
             if not amend:
-                batch.require_same_rows(named)
-            return bool(opened.requests(name, f"{named}/"))
+                batch.require_same_rows(batch.name())
+            return bool(opened.requests(name, f"{batch.name()}/"))
 
         return self.read_ledger(look, False)
 
@@ -487,7 +486,7 @@ class Scenario:
         self, ledger: Ledger, dataset: str, table: Table, asked: Registration, who: str = ""
     ) -> NamedBatch:
         """What is asked, as a ledger knows it; see `NamedBatch`."""
-        said: dict[str, Any] = {**self.budget, "share": self.share}
+        said = {**self.budget, "share": self.share}
         words = describe_batch(table, self.plan, self.queries, **said)
         return NamedBatch(ledger, dataset, self.plan, words, asked, who)
 

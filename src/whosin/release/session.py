@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, Self
@@ -175,15 +176,16 @@ class Session:
             SourceChanged: the same holds for this, and nothing has to be resumed.
         """
         asked = read_queries(queries)
-        said: dict[str, Any] = {"split": split, "noise": noise}
-        said["share"] = self.share if share is None else share
+        budget: dict[str, Any] = {"share": share, "split": split, "noise": noise}
+        said = budget | {"share": self.share if share is None else share}
         try:
             words = describe_batch(self.table, self.plan, asked, **said)
         except Exception:  # what is wrong with a question is for its estimate to say
             self._price(asked, Accounts(), {}, **said)
             raise
-        batch = self._find_batch(words, self._again if again is None else again)
-        estimates = self._estimate_costs(asked, batch, share, split, noise)
+        admit = partial(self._admit, asked, **budget)
+        batch = self._find_batch(words, self._again if again is None else again, admit)
+        estimates = self._estimate_costs(asked, batch, **budget)
         paid = self._steps(estimates)
         numbers = count(batch.first)
         requests = [each.request or f"{batch.request}/{next(numbers)}" for each in paid]
@@ -191,7 +193,7 @@ class Session:
         new = len(debits) < len(requests)
         if new:
             if not debits:  # else this request was used for something
-                self._admit()
+                admit()
             self._look_at_rows(asked, estimates)
             self._require_new_files(requests, paid, debits)
         elif not self._named and describe_repeat(batch.request) not in self.notes:
@@ -207,7 +209,9 @@ class Session:
         stored = self._scan_table(debits, paid, watch)
         return self._publish_answers(batch, debits, estimates, stored)
 
-    def _find_batch(self, words: Mapping[str, Any], again: bool) -> _Batch:
+    def _find_batch(
+        self, words: Mapping[str, Any], again: bool, admit: Callable[[], None]
+    ) -> _Batch:
         """Where a batch is paid: what was begun goes on, and what was asked before is shown."""
         if not self._named and find_last_writes(self.table) != self._written:
             self._register(rows=True)
@@ -217,7 +221,7 @@ class Session:
         if known is not None and (not known.answered or (same and not again)):
             batch = known
         else:
-            request = self.request if self._named else self._name_request(words, again)
+            request = self.request if self._named else self._name_request(words, again, admit)
             first = self._asked if self._named else 0
             batch = _Batch(said, request, first, self._accounts, dict(self._levels))
             if known is not None and (known.request, known.first) == (request, first):
@@ -226,11 +230,10 @@ class Session:
         return batch
 
     def _estimate_costs(
-        self, asked: Sequence[Query], batch: _Batch, share: object, split: str, noise: str
+        self, asked: Sequence[Query], batch: _Batch, **budget: Any
     ) -> list[CostEstimate]:
         """The cost of each query, after what the session had spent before the batch; of one that
         was paid for in another session, where that is too much, as though it were the first."""
-        budget: dict[str, Any] = {"share": share, "split": split, "noise": noise}
         try:
             return self._price(asked, batch.accounts, batch.levels, **budget)
         except BudgetRefused:
@@ -251,12 +254,7 @@ class Session:
             self._note(f"before the debit, for the curator alone: {line}", warn=True)
 
     def _debit_costs(
-        self,
-        batch: _Batch,
-        requests: Sequence[str],
-        paid: Sequence[CostEstimate],
-        *,
-        new: bool,
+        self, batch: _Batch, requests: Sequence[str], paid: Sequence[CostEstimate], *, new: bool
     ) -> list[Debit]:
         """All debits in one transaction, or none."""
         spends = dict(
@@ -479,14 +477,14 @@ class Session:
             self._claim_people(new_people)
         if not self.curator:
             self._check_registered()
-        own = self._named or self._again
-        asked = known and not own and bool(self.ledger.requests(self.dataset))
+        if known and self._queries:  # when they are asked: then it is known what they cost
+            return
+        asked = known and not (self._named or self._again)
+        asked = asked and bool(self.ledger.requests(self.dataset))
         if asked and not self._is_registered():
-            again = self.curator and was_registered(
-                self.ledger, self.dataset, register_table(self.table, self._queries, rows=True)
-            )
-            if again:  # what was asked of it is shown, and nothing is amended for that
-                return
+            today = register_table(self.table, (), rows=True)
+            if self.curator and was_registered(self.ledger, self.dataset, today):
+                return  # what was asked of it is shown, and nothing is amended for that
             asked = False
         try:
             self._admit()
@@ -498,17 +496,21 @@ class Session:
         self._written, self._admitted = find_last_writes(self.table), False
         self.registration = register_table(self.table, self._queries, rows=rows)
 
-    def _admit(self) -> None:
-        """See that the plan fits what is left, and that the dataset is registered with this table,
-        once, before anything is paid."""
+    def _admit(self, asked: Sequence[Query] = (), **budget: Any) -> None:
+        """See that the plan, or what is asked of it, fits what is left, and that the dataset is
+        registered with this table, once, before anything is paid."""
         if self._admitted:
             return
+        cost = None
+        if asked:
+            cost = known_cost(self._price(asked, self._accounts, self._levels, **budget), self.plan)
         known = self.dataset in self.ledger.datasets()
         amend = known and (self._amends or self._corrects()) and not self._is_registered()
-        # A session goes on: each debit is checked.
-        paid = bool(self._batches) or (known and self._continues_streams())
+        streams = self.ledger, self.dataset, self.table, self.plan, asked
+        continues = known and bool(asked) and len(continue_streams(*streams)) == len(asked)
+        paid = continues or bool(self._batches)  # a session goes on: each debit is checked
         share = None if paid else self._find_share()
-        part = common_part(self._queries, self.table)
+        part = common_part(asked or self._queries, self.table)
         budget_state = self.ledger.admit(
             self.dataset,
             self.plan,
@@ -532,11 +534,6 @@ class Session:
             self.registration = claim(self.dataset, self.registration, new_people=new_people)
         for other in self.ledger.copies(self.dataset, self.registration)[:1]:
             self._note(describe_copy(self.dataset, other), warn=self._copies == "warn")
-
-    def _continues_streams(self) -> bool:
-        """Whether all that is asked was paid for before."""
-        about = self.ledger, self.dataset, self.table, self.plan, self._queries
-        return bool(self._queries) and len(continue_streams(*about)) == len(self._queries)
 
     def _find_share(self) -> object:
         """What a batch may spend that does not say: with a schedule the share of the period in
@@ -571,8 +568,9 @@ class Session:
             words = f"has ε = {format_epsilon(state.spendable)} left, and this session takes"
             self._note(f"dataset {self.dataset!r} {words} {taken} of it")
 
-
-    def _name_request(self, words: Mapping[str, Any], again: bool) -> str:
+    def _name_request(
+        self, words: Mapping[str, Any], again: bool, admit: Callable[[], None]
+    ) -> str:
         """The request that paid for a batch about the same rows before, or its new name.
 
         Raises:
@@ -586,7 +584,7 @@ class Session:
         if not self._is_registered():
             if not again and self.curator and (answered := batch.find_answered()) is not None:
                 return answered
-            self._admit()
+            admit()
         name = batch.name(again=again)
         if again and self.ledger.requests(self.dataset, f"{name}/"):
             return uuid.uuid4().hex

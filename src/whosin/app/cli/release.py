@@ -512,7 +512,8 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
         release = scenario.release(session)
     html.save_report(scenario.title, scenario.plan, release, folder / "report.html", scenario)
     try:
-        scenario.open_session(again=True)
+        with scenario.open_session(again=True) as session:
+            scenario.release(session)
     except BudgetRefused as error:
         refusal = str(error)
     if json:
