@@ -130,7 +130,7 @@ def test_other_domains_and_wider_bounds_are_amended_or_refused(
         Session(table(visits, **({"max_rows_per_group": 2} | options)), PLAN, ledger)
     assert words in str(caught.value) and "amend" in str(caught.value)
     changed = table(visits, **({"max_rows_per_group": 2} | options))
-    Session(changed, PLAN, ledger, amend=True).ask(Count(), share="1/10")
+    Session(changed, PLAN, ledger, amend=True).ask(Count(where="days > 1"), share="1/10")
     assert len(entries(ledger, "amended")) == 1
     assert ledger.budget_state("visits").debits == 2
     verify(ledger, "visits")
@@ -364,7 +364,7 @@ def test_the_universe_is_registered(ledger) -> None:
     with pytest.raises(BudgetRefused, match="another universe"):
         session.ask(release.Maximum(universe=invented))
     with pytest.raises(BudgetRefused, match="another universe"):
-        Session(data, plan, ledger, queries=[release.Maximum(universe=invented)], amend=True)
+        Session(data, plan, ledger, amend=True).ask(release.Maximum(universe=invented))
     assert session.ask(release.Maximum(universe=people[::-1])).columns == ("value", "places")
     verify(ledger, "people")
 
@@ -425,11 +425,11 @@ def test_racing_batches_are_paid_whole_or_not_at_all(visits, tmp_path, ledger) -
 
 def test_a_share_that_fits_is_admitted_and_says_so(visits, ledger) -> None:
     for _ in range(3):
-        session = Session(table(visits), PLAN, ledger, share="1/3")
+        session = Session(table(visits), PLAN, ledger, share="1/3", again=True)
         session.ask(Count())
     assert "has ε = " in session.notes[0] and "takes" in session.notes[0]
     with refused("share", kind=BudgetRefused):
-        Session(table(visits), PLAN, ledger, share="1/3")
+        Session(table(visits), PLAN, ledger, share="1/3").ask(Rows())
 
 
 def test_nothing_is_spent_by_default(visits, ledger) -> None:

@@ -9,7 +9,6 @@ import sqlite3
 import threading
 import time
 from collections.abc import Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -392,12 +391,17 @@ def test_a_database_that_does_not_answer(server: Any, place: str, tmp_path: Path
     source, ledger = f"{place}::short", tmp_path / "ledger.db"
     with DuckDB() as engine:
         table = Table(source, "who", {"x": (0, 2)}, engine=engine)
-        session = Session(table, PLAN, ledger, share="1/4")
+        session, plain = (
+            Session(table, PLAN, ledger, share="1/4", request=each) for each in ("job", None)
+        )
         server.stop("immediate")
         with pytest.raises(SourceUnreachable) as caught:
             Table(source, "who")
         assert str(server.folder) not in str(caught.value)
         assert "the server cannot be reached" in str(caught.value)
+        with pytest.raises(SourceUnreachable):  # whether its rows changed is looked at first
+            plain.ask(Count())
+        assert not session.budget_state.debits
         with pytest.raises(SourceChanged, match="continues without paying again"):
             session.ask(Count())
         server.start()
@@ -473,7 +477,7 @@ def test_a_budget_is_for_one_table_of_one_server(
     again = place.replace("postgresql://", "postgres://") + "&application_name=again"
     session(f"{again}::public.mine").ask(Mean(column="x"))  # the same table by another name
     run("INSERT INTO mine VALUES (51, 1)")
-    session(f"{place}::mine").ask(Mean(column="x"))  # a table that lives
+    session(f"{place}::mine").ask(Mean(column="x"), again=True)  # a table that lives
     with pytest.raises(BudgetRefused, match="another table"):
         session(f"{place}::other").ask(Count())
     copy = tmp_path / "copy.csv"
@@ -675,15 +679,17 @@ def test_answers_about_rows_that_changed_are_not_passed_off_as_todays(
 
     def ask(**choices: Any) -> Release:
         paid = scenario.was_asked(request=choices.get("request"), amend=choices.get("amend", False))
-        with scenario.open_session(**{"again": False} | choices) as session:
-            assert choices.get("again") or session.continues is paid
-            return scenario.release(session)
+        with scenario.open_session(**choices) as session:
+            before = session.budget_state.debits if paid else 0
+            made = scenario.release(session)
+            assert not paid or made.budget_state.debits == before
+            return made
 
     first = ask()
     if seen:
         assert ask().request == first.request and ask(amend=True).budget_state.debits == 1
     run("INSERT INTO lives VALUES (51, 1)")
-    for ask_today in (scenario.was_asked, partial(scenario.open_session, again=False)):
+    for ask_today in (scenario.was_asked, lambda: scenario.release(scenario.open_session())):
         with pytest.raises(BudgetRefused, match=first.request) as caught:
             ask_today()
         assert "--again" in str(caught.value)

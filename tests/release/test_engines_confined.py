@@ -149,10 +149,11 @@ def test_a_source_that_is_replaced_is_noticed(tmp_path: Path, kind: str) -> None
     write({"who": rooms, "room": people})
     with DuckDB() as engine:
         table = Table(tmp_path / f"t.{kind}", "who", engine=engine)
-        session = Session(table, PLAN, tmp_path / "l.db")
+        session = Session(table, PLAN, tmp_path / "l.db", amend=True)
         session.ask(Count(), share="1/3")
         write({"who": rooms[:500], "room": people[:500]})
         session.ask(Count(), share="1/3")  # other rows are a matter of the ledger
+        assert session.budget_state.debits == 2
         drifts: list[tuple[dict[str, Any], str, str | None]] = [
             ({"who": rooms}, "room", "2"),
             ({"who": rooms, "room": people, "age": people}, "age", "3"),

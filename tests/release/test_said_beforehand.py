@@ -44,7 +44,7 @@ def test_a_share_above_what_is_left_is_refused(tmp_path) -> None:
 def test_shares_that_add_up_to_the_whole_are_all_answered(tmp_path) -> None:
     for noise, delta in (("laplace", 0), ("gaussian", 1e-6)):
         plan = wi.calibrate(wi.Epsilon(1), delta=delta)
-        session = release.Session(people(), plan, tmp_path / f"{noise}.db", share=1)
+        session = release.Session(people(), plan, tmp_path / f"{noise}.db", share=1, again=True)
         for _ in range(3):
             session.ask(release.Count(), share="1/3", noise=noise)
         with pytest.raises(BudgetRefused):

@@ -98,7 +98,7 @@ def test_what_is_left_has_the_same_digits_wherever_it_is_said(data, ledger) -> N
     with Session(data, PLAN, ledger, share="1/2") as second:
         assert f"ε = {left} left" in second.notes[0]
     with pytest.raises(BudgetRefused) as refusal:
-        Session(data, PLAN, ledger, share=1)
+        Session(data, PLAN, ledger, share=1, again=True)
     assert left == "0.666666" and f"has {left} left" in str(refusal.value)
 
 
@@ -293,7 +293,7 @@ def test_another_question_after_a_failure_pays_from_the_rest(data, ledger) -> No
     session.ask(Count())
     assert spent(ledger) <= 1
     with refused("share", kind=BudgetRefused):
-        session.ask(Count())
+        session.ask(Count(), again=True)
     assert debits(ledger) == 3
 
 
@@ -382,19 +382,18 @@ def test_asking_does_not_read_the_history(data, ledger, monkeypatch) -> None:
 def test_two_sessions_share_a_budget(data, ledger) -> None:
     half = wi.calibrate(wi.Epsilon(0.5), wi.families.Independent())
     ledger.register("people", PLAN)
-    first, second = (Session(data, half, ledger, share=1) for _ in range(2))
-    third = Session(data, half, ledger, share=1)
+    first, second, third = (Session(data, half, ledger, share=1, again=True) for _ in range(3))
     first.ask(Count())
     second.ask(Count())
     with refused("budget", kind=BudgetRefused):
         third.ask(Count())
     with refused("share", kind=BudgetRefused):
-        Session(data, half, ledger, share=1)
+        Session(data, half, ledger, share=1, again=True)
     assert debits(ledger) == 2 and spent(ledger) == 1
 
 
 def test_a_spent_session_refuses_without_a_debit(data, ledger) -> None:
-    session = Session(data, PLAN, ledger, share=1)
+    session = Session(data, PLAN, ledger, share=1, again=True)
     session.ask(Count())
     for call in (session.ask, session.release, session.dry_run):
         with pytest.raises(BudgetRefused):
@@ -404,7 +403,7 @@ def test_a_spent_session_refuses_without_a_debit(data, ledger) -> None:
 
 def test_a_default_share_above_what_is_left_is_refused(data, ledger) -> None:
     """It took what was left, with more noise than the batches before, without a word."""
-    session = Session(data, PLAN, ledger, share="2/5")
+    session = Session(data, PLAN, ledger, share="2/5", again=True)
     costs = [session.ask(Count()).cost.epsilon for _ in range(2)]
     assert costs[0] == costs[1]
     for call in (session.ask, session.release, session.dry_run):
@@ -458,7 +457,7 @@ def test_a_release_of_its_own_is_alone(ledger) -> None:
     with refused("queries"):
         session.release([query, Count()])
     session.ask(query)
-    for again in (lambda: session.ask(Count()), lambda: Session(data, plan, ledger)):
+    for again in (lambda: session.ask(Count()), lambda: Session(data, plan, ledger, again=True)):
         with pytest.raises(BudgetRefused):
             again()
     assert debits(ledger) == 1

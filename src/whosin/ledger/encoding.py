@@ -312,9 +312,18 @@ def plain_copy(data: Mapping[str, Any], field: str) -> dict[str, Any]:
     return copy
 
 
+MARK_DIGITS = 12
+"""Digits of the digest of a user's name, in that user's request ids."""
+
+
 def digest_text(text: str) -> str:
     """SHA-256 of a text, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def mark_asker(who: str) -> str:
+    """What tells the requests of someone, and their folder, from those of others."""
+    return digest_text(who)[:MARK_DIGITS]
 
 
 def link_digest(previous: str, entry: Mapping[str, Any]) -> str:

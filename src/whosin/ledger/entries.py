@@ -29,7 +29,7 @@ from whosin.calibration import Fallback, Plan, PlannedNoise
 from whosin.calibration.plan import decode_object
 from whosin.errors import BrokenHistory, WhosinError
 from whosin.ledger import encoding
-from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule
+from whosin.ledger.budget import COUNTED_NOTION, Accounts, Budget, Cost, PartLevel, Schedule
 from whosin.ledger.budget_state import BudgetState
 from whosin.ledger.registration import RegisteredTable, Registration
 
@@ -78,6 +78,15 @@ class Debit:
     new: bool
     answer: str | None
     body: Mapping[str, Any] = field(default_factory=dict)
+
+
+def same_question(before: Entry | Debit, what: Mapping[str, Any]) -> bool:
+    """Whether a debit is for this question, at whatever cost and whatever it counts of the rows."""
+    paid, asked = (
+        encoding.canonical_json({key: each[key] for key in each if key != COUNTED_NOTION})
+        for each in (before.body["what"], what)
+    )
+    return paid == asked
 
 
 FORMAT_VERSION = 3

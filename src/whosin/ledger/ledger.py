@@ -306,6 +306,15 @@ class Ledger(Registry):
                 connection, read_name(dataset, "dataset"), read_name(request, "request")
             )
 
+    def find_debits(self, dataset: str, requests: Iterable[str]) -> list[Debit]:
+        """The debits of those of these requests that were paid for, with their stored answers."""
+        with self._turn(dataset, *(read_name(each, "request") for each in requests)) as turn:
+            return [
+                Debit(turn.row.name, key, False, turn.answers.get(key), entry.body)
+                for key, entry in turn.debits.items()
+                if self._only in (None, entry.body.get("who"))
+            ]
+
     def requests(self, dataset: str, prefix: str = "", *, answered: bool = False) -> set[str]:
         """The requests that were paid for and begin with a text; none for an unknown dataset.
 
@@ -509,9 +518,7 @@ MAX_QUOTAS = 100
 
 def _read_limit(state: BudgetState, share: object) -> Cost:
     """A share of a dataset's total; nothing at 0."""
-    if rational(share, "share") == 0:
-        return ZERO_COST
-    return state.budget.part(share).limit
+    return state.budget.part(share).limit if rational(share, "share") else ZERO_COST
 
 
 def _find_quota(state: BudgetState, name: str) -> Quota:

@@ -84,9 +84,10 @@ class Registration:
 
     @property
     def lives(self) -> bool:
-        """Whether rows may come and go in what stays the same table, such as one on a server."""
+        """Whether rows may come and go in what stays the same table, such as one on a server, or
+        in what nobody can look at."""
         kinds = [kind.partition(":")[0] for kind in self.source]
-        return LIVE_TABLE in kinds or ("place" in kinds and "rows" not in kinds)
+        return not kinds or LIVE_TABLE in kinds or ("place" in kinds and "rows" not in kinds)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; the fingerprints are not sealed."""

@@ -35,7 +35,6 @@ from whosin.exact import exp_up, rational, round_up
 from whosin.ledger import budget_state as states
 from whosin.ledger import encoding, entries
 from whosin.ledger.budget import (
-    COUNTED_NOTION,
     Budget,
     Cost,
     Schedule,
@@ -127,16 +126,12 @@ def other_question(before: Entry, spend: Spend, only: str | None = None) -> None
     asked = spend.to_dict()
     paid = {key: before.body.get(key) for key in asked}
     others = only is not None and before.body.get("who") != only
-    if others or _question_text(paid) != _question_text(asked):
+    costs = {encoding.canonical_json({**each, "what": None}) for each in (paid, asked)}
+    if others or len(costs) > 1 or not entries.same_question(before, spend.what):
         message = f"request {before.request!r} was made for another question or at another cost"
         same = "repeat a request with the same questions, share, split, weights and noise"
         hint = f"{same}, or choose a new name"
         raise BudgetRefused(message, field="request", value=before.request, hint=hint)
-
-
-def _question_text(data: dict[str, Any]) -> str:
-    what = {key: value for key, value in data["what"].items() if key != COUNTED_NOTION}
-    return encoding.canonical_json({**data, "what": what})
 
 
 def other_table(before: Entry, spend: Spend, budget_state: BudgetState) -> None:

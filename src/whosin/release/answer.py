@@ -22,11 +22,13 @@ from functools import cached_property
 from itertools import permutations, product
 from typing import Any
 
-from whosin.errors import UnknownName, spell
+from whosin.calibration import Plan
+from whosin.errors import BudgetRefused, UnknownName, at, spell
 from whosin.exact import format_decimals, rational, round_up
 from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import Cost
 from whosin.ledger.entries import Entry
+from whosin.ledger.registration import RegisteredTable, Registration
 from whosin.ledger.registry import STEP_KEY, PeopleBudget
 from whosin.notebook_display import Displayed
 from whosin.release.column_expressions import free_column_name
@@ -38,8 +40,9 @@ from whosin.release.cost import (
     interval_deviations,
     is_too_noisy,
 )
-from whosin.release.queries import QUERIES
-from whosin.release.queries.base import POINT, RANK_ROWS, distinct_titles
+from whosin.release.queries import QUERIES, Query
+from whosin.release.queries.base import POINT, RANK_ROWS, distinct_titles, scenario_keys
+from whosin.release.table import Table
 
 NOISY_MARK = "*"
 
@@ -536,3 +539,149 @@ def read_answers(
         )
         for question, answer, own in zip(asked, answers, costs, strict=True)
     ]
+
+
+def describe_batch(
+    table: Table,
+    plan: Plan,
+    queries: Sequence[Query],
+    *,
+    share: object,
+    split: str = "weights",
+    noise: str = "laplace",
+) -> dict[str, Any]:
+    """What is asked of a table, as plain data, which names its request.
+
+    Args:
+        share: as it was said; None for that of the period.
+    """
+    share = share if plan.query is None else 1
+    columns = set[str]()
+    for number, query in enumerate(queries):
+        with at(f"queries[{number}]"), query.at_own_key():
+            columns |= query.names(table)
+    return {
+        "queries": [{**scenario_keys(q), "weight": str(rational(q.weight))} for q in queries],
+        "columns": sorted(columns),
+        "bounds": [table.max_rows_per_group, table.max_groups],
+        "share": None if share is None else str(rational(share, "share")),
+        "split": str(split),
+        "noise": str(noise),
+    }
+
+
+def describe_repeat(request: str) -> str:
+    return (
+        f"this was asked before, as request {request}: these are its answers, from the rows of "
+        "that day, and nothing more is spent; --again (again=True) asks today's rows, and pays"
+    )
+
+
+@dataclass(frozen=True)
+class NamedBatch:
+    """What is asked of a table under a plan, as a ledger knows it: its request is named after it,
+    so that asking it again is not new.
+
+    The name is made of what the history shows anyway, so that it says nothing more of the rows, and
+    neither does the mark beside it.
+
+    Attributes:
+        words: see `describe_batch`.
+        table: as it is today, with the fingerprints of its rows where they may be looked at: those
+            of one that lives are part of the name, so that it tells whether the same was asked of
+            others.
+        who: asks, where nobody else is to see the answers, or learn that this was asked.
+    """
+
+    ledger: Ledger
+    dataset: str
+    plan: Plan
+    words: Mapping[str, Any]
+    table: Registration
+    who: str = ""
+
+    def name(self, *, again: bool = False) -> str:
+        """The name of the table that the dataset is registered with.
+
+        Args:
+            again: a new name for a table that lives, whatever was asked of it.
+        """
+        registered = self.ledger.budget_state(self.dataset).registered
+        name = self._digest(registered)
+        if registered is None or not self.table.lives or self.who:
+            return name
+        if not again and (earlier := registered.find_rows(self.table, name, self._earlier(name))):
+            return earlier
+        # Rows that nobody looked at are never known to be the same; what is unfinished goes on.
+        begun = [] if again else sorted(self.ledger.unanswered(self.dataset, name))
+        return begun[0].rpartition("/")[0] if begun else registered.mark_rows(self.table, name)
+
+    def require_same_rows(self, request: str) -> None:
+        """See that a batch about a table that lives is not taken for one that was asked of other
+        rows.
+
+        Raises:
+            BudgetRefused: it was asked before, and the rows have changed, or nobody can tell.
+        """
+        if not self.table.lives or self.who:
+            return
+        earlier = self._earlier(request.partition("-")[0])
+        if request in earlier or not earlier:
+            return
+        when = {
+            str(entry.request).rpartition("/")[0]: str(entry.body.get("when", ""))
+            for entry in self.ledger.history(self.dataset)
+            if entry.kind == "debit"
+        }
+        latest = max(earlier, key=lambda each: when.get(each, ""))
+        looked = any(kind.partition(":")[0] == "rows" for kind in self.table.source)
+        changed = "its rows have changed since" if looked else "nobody can see what has changed"
+        day = when.get(latest, "")[:10]
+        raise BudgetRefused(
+            f"dataset {self.dataset!r} was asked this on {day}, and {changed}",
+            field="dataset",
+            value=self.dataset,
+            hint=f"--again (again=True) asks today's rows, and pays; --request {latest} shows the "
+            "answers of that day, and spends nothing",
+        )
+
+    def find_answered(self) -> str | None:
+        """The request that has all answers about this very table, which the dataset was registered
+        with before it went on with another one; None if there is none."""
+        registered = self.ledger.budget_state(self.dataset).registered
+        if registered is None or not was_registered(self.ledger, self.dataset, self.table):
+            return None
+        name = self._digest(registered.seal_table(self.table))
+        if self.table.lives:
+            name = registered.find_rows(self.table, name, self._earlier(name)) or name
+        paid = self.ledger.requests(self.dataset, f"{name}/")
+        return name if paid and not self.ledger.unanswered(self.dataset, f"{name}/") else None
+
+    def _earlier(self, name: str) -> list[str]:
+        paid = self.ledger.requests(self.dataset, name)
+        return sorted({each.rpartition("/")[0] for each in paid})
+
+    def _digest(self, registered: RegisteredTable | None) -> str:
+        table = replace(
+            self.table.about(frozenset(self.words["columns"])), max_rows_per_group=1, max_groups=1
+        )
+        about = None if registered is None else registered.asked(table)
+        asked = {"batch": self.words, "plan": self.plan.to_dict(), "table": about, "who": self.who}
+        name = encoding.digest_text(encoding.canonical_json(asked))[:32]
+        return name + (f"-{encoding.mark_asker(self.who)}" if self.who else "")
+
+
+def was_registered(ledger: Ledger, dataset: str, table: Registration) -> bool:
+    """Whether a dataset is registered with this very table, or was before it went on with another
+    one.
+
+    Args:
+        table: with the fingerprints of its rows.
+    """
+    registered = ledger.budget_state(dataset).registered
+    asked = {} if registered is None else registered.seal_table(table).entry()
+    return any(
+        {**entry.body["registration"], "apart_from": None} == {**asked, "apart_from": None}
+        for entry in ledger.history(dataset)
+        if entry.kind in ("registered", "amended") and entry.body.get("registration")
+    )

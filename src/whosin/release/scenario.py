@@ -33,7 +33,8 @@ from whosin.errors import (
 )
 from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import Budget, Schedule
-from whosin.release.answer import Release, read_releases
+from whosin.ledger.registration import Registration
+from whosin.release.answer import NamedBatch, Release, describe_batch, read_releases
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.column_expressions import group_domain
 from whosin.release.contribution_bounds import ContributionPolicy
@@ -42,14 +43,7 @@ from whosin.release.domains import FROM_ROWS, read_domain
 from whosin.release.engines import ENGINE_KINDS, DuckDB, Engine
 from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
 from whosin.release.queries import QUERIES, Count, Query, read_query
-from whosin.release.queries.base import scenario_keys
-from whosin.release.session import (
-    Session,
-    Watch,
-    find_answered,
-    name_request,
-    require_same_rows,
-)
+from whosin.release.session import Session, Watch
 from whosin.release.table import ROW, Table, register_table
 from whosin.scenario_model import (
     ABOUT_UNSAID,
@@ -368,7 +362,7 @@ class Scenario:
         request: str | None = None,
         *,
         amend: bool = False,
-        again: bool = True,
+        again: bool = False,
         new_people: bool | None = None,
         preflight: bool = False,
     ) -> Session:
@@ -377,7 +371,6 @@ class Scenario:
         budget is opened.
 
         Args:
-            again: False where the same batch of the same rows is not asked anew (see `Session`).
             new_people: as for `Session`; copies of rows are refused too, unless it is None.
             preflight: look at the rows before anything is paid, where nobody did (`run_preflight`).
         """
@@ -394,12 +387,11 @@ class Scenario:
                 ledger if ledger is not None else self.ledger,
                 dataset=self.dataset,
                 request=request,
-                share=self.budget.get("share", None if self.schedule else 1),
+                share=self.share,
                 schedule=self.schedule or None,
                 amend=amend,
                 copies="warn" if new_people is None else "refuse",
                 new_people=new_people,
-                batch=self.batch_data(),
                 again=again,
                 preflight=preflight,
                 about={**self.about.written, "title": self.title},
@@ -435,9 +427,9 @@ class Scenario:
             if name in opened.datasets():
                 return name
             asked = register_table(table, self.queries, rows=True)
-            about = self.plan, self.batch_data(), asked
             held = opened.copies(name, asked)
-            return next((each for each in held if find_answered(opened, each, *about)), name)
+            named = (self.name_batch(opened, each, table, asked) for each in held)
+            return next((each.dataset for each in named if each.find_answered()), name)
 
         table = self.open_table()
         return self.read_ledger(look, self.dataset or table.name, registered=False)
@@ -471,24 +463,32 @@ class Scenario:
         def look(opened: Ledger, name: str) -> bool:
             if request is not None:
                 return bool(opened.requests(name, f"{request}/"))
-            registered, batch = opened.budget_state(name).registered, self.batch_data()
-            asked = register_table(self.open_table(), self.queries, rows=True)
+            table, registered = self.open_table(), opened.budget_state(name).registered
+            asked = register_table(table, self.queries, rows=True)
+            batch = self.name_batch(opened, name, table, asked)
             if registered is None or registered.difference(asked) is not None:
-                if find_answered(opened, name, self.plan, batch, asked) is not None:
+                if batch.find_answered() is not None:
                     return True
                 if amend:
                     return False
-            named = name_request(opened, name, self.plan, batch, asked)
             if not amend:
-                require_same_rows(opened, name, named, asked)
-            return bool(opened.requests(name, f"{named}/"))
+                batch.require_same_rows(batch.name())
+            return bool(opened.requests(name, f"{batch.name()}/"))
 
         return self.read_ledger(look, False)
 
-    def batch_data(self) -> dict[str, Any]:
-        """What is asked, as plain data, which `name_request` names."""
-        budget = {key: str(value) for key, value in self.budget.items()}
-        return {"queries": [scenario_keys(query) for query in self.queries], "budget": budget}
+    @property
+    def share(self) -> object:
+        """What its batch may spend of the plan; None for the share of a period."""
+        return self.budget.get("share", None if self.schedule else 1)
+
+    def name_batch(
+        self, ledger: Ledger, dataset: str, table: Table, asked: Registration, who: str = ""
+    ) -> NamedBatch:
+        """What is asked, as a ledger knows it; see `NamedBatch`."""
+        said = {**self.budget, "share": self.share}
+        words = describe_batch(table, self.plan, self.queries, **said)
+        return NamedBatch(ledger, dataset, self.plan, words, asked, who)
 
 
 def load_scenario(

@@ -11,8 +11,9 @@ from __future__ import annotations
 import unicodedata
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from itertools import count, islice
 from pathlib import Path
 from typing import Any, Self
@@ -24,7 +25,7 @@ from whosin.ledger import BudgetState, Debit, Ledger, encoding
 from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule, Spend, price_spend
 from whosin.ledger.budget_state import check_session
 from whosin.ledger.encoding import read_name
-from whosin.ledger.registration import Registration
+from whosin.ledger.entries import same_question
 from whosin.ledger.registry import (
     STEP_KEY,
     add_note,
@@ -32,7 +33,15 @@ from whosin.ledger.registry import (
     describe_unanswered,
     describe_unnamed,
 )
-from whosin.release.answer import Answer, Release, read_answers
+from whosin.release.answer import (
+    Answer,
+    NamedBatch,
+    Release,
+    describe_batch,
+    describe_repeat,
+    read_answers,
+    was_registered,
+)
 from whosin.release.budget_allocation import estimate_batch_cost, read_queries
 from whosin.release.cost import (
     CostEstimate,
@@ -44,12 +53,25 @@ from whosin.release.cost import (
 )
 from whosin.release.engines.base import Progress, share_scans
 from whosin.release.queries import Query
-from whosin.release.table import Table, register_table
+from whosin.release.table import Table, find_last_writes, register_table
 from whosin.scenario_model import read_statements
 
 MAX_REQUEST_LENGTH = 100
 Watch = Callable[[str], Progress | None]
 """Told a query's title when its scan begins; returns whom to tell how far it is."""
+
+
+@dataclass(eq=False)
+class _Batch:
+    """What a session was asked at once, by its words: the request that pays, from which number of
+    it on, and what the session had spent before."""
+
+    words: str
+    request: str
+    first: int
+    accounts: Accounts
+    levels: Mapping[str, PartLevel]
+    answered: bool = False
 
 
 class Session:
@@ -76,8 +98,8 @@ class Session:
             refused; True records that nobody is in both, as the curator's word.
         schedule: how a new dataset's budget is divided over time (see `Schedule.plan`); a batch
             then spends the share of its period by default.
-        batch: what is asked, as plain data, where asking it again of the same rows is not new.
-        again: ask the batch anew whatever was asked before, and pay again.
+        again: ask anew what was asked before of the same rows under the same plan and at the same
+            share, and pay again. Otherwise its stored answers are shown, and cost nothing.
         preflight: look at the rows for the curator before a batch is paid for: what looks like a
             slip refuses it, the rest is a warning and a note. Without `curator` there is none.
         about: who answers for it, and why: [about], and its title; the ledger keeps these words.
@@ -104,7 +126,6 @@ class Session:
         copies: str = "warn",
         new_people: bool | None = None,
         schedule: Mapping[str, Any] | None = None,
-        batch: Mapping[str, Any] | None = None,
         again: bool = False,
         preflight: bool = True,
         about: Mapping[str, Any] | None = None,
@@ -121,14 +142,14 @@ class Session:
         self.request = uuid.uuid4().hex if request is None else _read_request(request)
         self.notes: tuple[str, ...] = ()
         self._accounts, self._levels, self._asked = Accounts(), dict[str, PartLevel](), 0
-        self._begun: list[Spend] = []
-        self._batch = batch if request is None else None
-        self._settings = batch and {**batch["budget"], "share": None}
+        self._batches: dict[str, _Batch] = {}
+        self._named = request is not None
         self._again, self._looks = again, preflight and curator
         self._about = read_statements(about or {})
         self.schedule = schedule
+        self._queries, self._amends, self._copies = tuple(queries), amend, copies
         try:
-            self._open(queries, amend, copies, new_people)
+            self._open(new_people)
         except BaseException:
             self.close()
             raise
@@ -140,9 +161,13 @@ class Session:
         share: object = None,
         split: str = "weights",
         noise: str = "laplace",
+        again: bool | None = None,
         watch: Watch | None = None,
     ) -> Release:
-        """Answer a batch: parse, estimate, debit, scan, publish.
+        """Answer a batch: parse, estimate, debit, scan, publish. What was paid for before is shown.
+
+        Args:
+            again: ask it anew, and pay again; by default what the session says.
 
         Raises:
             BudgetRefused: the batch does not fit, or the look stops it; nothing was spent.
@@ -151,36 +176,74 @@ class Session:
             SourceChanged: the same holds for this, and nothing has to be resumed.
         """
         asked = read_queries(queries)
-        estimates = self._estimate_costs(asked, share, split, noise)
-        self._look_at_rows(asked, estimates)
+        budget: dict[str, Any] = {"share": share, "split": split, "noise": noise}
+        said = budget | {"share": self.share if share is None else share}
+        try:
+            words = describe_batch(self.table, self.plan, asked, **said)
+        except Exception:  # what is wrong with a question is for its estimate to say
+            self._price(asked, Accounts(), {}, **said)
+            raise
+        admit = partial(self._admit, asked, **budget)
+        batch = self._find_batch(words, self._again if again is None else again, admit)
+        estimates = self._estimate_costs(asked, batch, **budget)
         paid = self._steps(estimates)
-        debits = self._debit_costs(paid)
+        numbers = count(batch.first)
+        requests = [each.request or f"{batch.request}/{next(numbers)}" for each in paid]
+        debits = self.ledger.find_debits(self.dataset, requests)
+        new = len(debits) < len(requests)
+        if new:
+            if not debits:  # else this request was used for something
+                admit()
+            self._look_at_rows(asked, estimates)
+            self._require_new_files(requests, paid, debits)
+        elif not self._named and describe_repeat(batch.request) not in self.notes:
+            self._note(describe_repeat(batch.request))
+        shown = not (new or self._named) and all(
+            debit.answer is not None and same_question(debit, estimate.spend.what)
+            for debit, estimate in zip(debits, paid, strict=True)
+        )
+        if shown:  # whatever it would cost today
+            self._begin(batch, paid)
+        else:
+            debits = self._debit_costs(batch, requests, paid, new=new)
         stored = self._scan_table(debits, paid, watch)
-        return self._publish_answers(debits, estimates, stored)
+        return self._publish_answers(batch, debits, estimates, stored)
+
+    def _find_batch(
+        self, words: Mapping[str, Any], again: bool, admit: Callable[[], None]
+    ) -> _Batch:
+        """Where a batch is paid: what was begun goes on, and what was asked before is shown."""
+        if not self._named and find_last_writes(self.table) != self._written:
+            self._register(rows=True)
+        said = encoding.canonical_json(words)
+        known = self._batches.get(said)
+        same = self._named or not self.registration.source  # nobody can see whether rows changed
+        if known is not None and (not known.answered or (same and not again)):
+            batch = known
+        else:
+            request = self.request if self._named else self._name_request(words, again, admit)
+            first = self._asked if self._named else 0
+            batch = _Batch(said, request, first, self._accounts, dict(self._levels))
+            if known is not None and (known.request, known.first) == (request, first):
+                batch = known
+        self.request = batch.request
+        return batch
 
     def _estimate_costs(
-        self, asked: Sequence[Query], share: object, split: str, noise: str
+        self, asked: Sequence[Query], batch: _Batch, **budget: Any
     ) -> list[CostEstimate]:
-        """The cost of each query. A batch that failed before and is asked again continues where it
-        was; another one comes after what that had paid."""
-        if self._begun:
-            try:
-                estimates = self.dry_run(asked, share=share, split=split, noise=noise)
-            except WhosinError:
-                estimates = []
-            if [estimate.spend for estimate in self._steps(estimates)] == self._begun:
-                return estimates
-            self._close_batch()
-        return self.dry_run(asked, share=share, split=split, noise=noise)
+        """The cost of each query, after what the session had spent before the batch; of one that
+        was paid for in another session, where that is too much, as though it were the first."""
+        try:
+            return self._price(asked, batch.accounts, batch.levels, **budget)
+        except BudgetRefused:
+            if not self.ledger.requests(self.dataset, f"{batch.request}/"):
+                raise
+            return self._price(asked, Accounts(), {}, **budget)
 
     def _look_at_rows(self, asked: Sequence[Query], estimates: Sequence[CostEstimate]) -> None:
         """The curator's look, once for a batch, and never at one that was paid for."""
-        if not self._looks or self._begun:
-            return
-        paid = {
-            f"{self.request}/{self._asked + at}" for at in range(len(paid_estimates(estimates)))
-        }
-        if paid & self._paid():
+        if not self._looks:
             return
         from whosin.release.inspection import look_before_debit
 
@@ -190,31 +253,50 @@ class Session:
         for line in found.lines:
             self._note(f"before the debit, for the curator alone: {line}", warn=True)
 
-    def _debit_costs(self, paid: Sequence[CostEstimate]) -> list[Debit]:
+    def _debit_costs(
+        self, batch: _Batch, requests: Sequence[str], paid: Sequence[CostEstimate], *, new: bool
+    ) -> list[Debit]:
         """All debits in one transaction, or none."""
-        numbers = count(self._asked)
-        requests = [each.request or f"{self.request}/{next(numbers)}" for each in paid]
-        self._require_new_files(requests, paid)
         spends = dict(
             zip(requests, priced_spends(paid, self.registration, self.table), strict=True)
         )
-        self._fix_universe(spends.values())
-        before, self._begun = self._begun, [estimate.spend for estimate in paid]
+        if new:
+            self._fix_universe(spends.values())
+        before = dict(self._batches)
+        self._begin(batch, paid)
         try:
             return self.ledger.debits(self.dataset, spends, self._about)
         except BudgetRefused:
-            self._begun = before
+            self._undo(batch, before)
             raise
         except BaseException as error:
             try:
-                stand = not spends.keys().isdisjoint(self._paid())
+                stand = bool(self.ledger.find_debits(self.dataset, requests))
             except WhosinError:  # whoever cannot look cannot say that nothing was spent
                 unknown = f"request {self.request} continues, and pays once"
                 raise add_note(error, unknown) from None
             if stand:
                 raise add_note(error, describe_unanswered(self.request)) from None
-            self._begun = []
+            self._undo(batch, before)
             raise add_note(error, "nothing was debited for this batch") from None
+
+    def _begin(self, batch: _Batch, paid: Sequence[CostEstimate]) -> None:
+        """Count what a batch costs as spent by this session, once."""
+        if self._batches.get(batch.words) is batch:
+            return
+        self._batches[batch.words] = batch
+        for spend in (estimate.spend for estimate in paid):
+            level = self._levels.get(spend.part or "", PartLevel())
+            priced = price_spend(spend, self.plan)
+            self._accounts, level = self._accounts.pay(priced, self.plan.relation, level)
+            self._levels[spend.part or ""] = level
+            self._asked += STEP_KEY not in spend.what
+
+    def _undo(self, batch: _Batch, before: dict[str, _Batch]) -> None:
+        """Nothing was debited for a batch, unless it was begun before."""
+        if before.get(batch.words) is not batch:
+            self._batches, self._asked = before, batch.first
+            self._accounts, self._levels = batch.accounts, dict(batch.levels)
 
     def _scan_table(
         self, debits: Sequence[Debit], paid: Sequence[CostEstimate], watch: Watch | None
@@ -257,7 +339,11 @@ class Session:
         return stored
 
     def _publish_answers(
-        self, debits: Sequence[Debit], estimates: Sequence[CostEstimate], stored: Sequence[Any]
+        self,
+        batch: _Batch,
+        debits: Sequence[Debit],
+        estimates: Sequence[CostEstimate],
+        stored: Sequence[Any],
     ) -> Release:
         """The stored answers in the order of the queries, and where the dataset stands now."""
         relation, pairs = self.plan.relation, iter(zip(debits, stored, strict=True))
@@ -267,7 +353,7 @@ class Session:
             own = [(debit.body, answer) for debit, answer in islice(pairs, count_steps)]
             found[id(each)] = iter(read_answers(own, each.noise, relation, each.query.title))
         answers = tuple(next(found[id(estimate.paid)]) for estimate in estimates)
-        self._close_batch()
+        batch.answered = True
         try:
             when = max((str(debit.body.get("when", "")) for debit in debits), default="")
             people = self.ledger.people_budget(self.dataset) if self.curator else None
@@ -278,9 +364,16 @@ class Session:
         except BaseException as error:
             raise add_note(error, describe_unanswered(self.request)) from None
 
-    def ask(self, query: Query, *, share: object = None, noise: str = "laplace") -> Answer:
-        """Answer one query, debited before it is drawn."""
-        return self.release(query, share=share, noise=noise)[0]
+    def ask(
+        self,
+        query: Query,
+        *,
+        share: object = None,
+        noise: str = "laplace",
+        again: bool | None = None,
+    ) -> Answer:
+        """Answer one query, debited before it is drawn; as `release` does."""
+        return self.release(query, share=share, noise=noise, again=again)[0]
 
     def sql(
         self,
@@ -289,11 +382,12 @@ class Session:
         share: object = None,
         split: str = "weights",
         noise: str = "laplace",
+        again: bool | None = None,
         watch: Watch | None = None,
     ) -> Release:
         """Answer a SELECT, an answer for each of its aggregates; as `release` does."""
-        asked = self.parse_sql(sql)
-        return self.release(asked, share=share, split=split, noise=noise, watch=watch)
+        budget: dict[str, Any] = {"share": share, "split": split, "noise": noise}
+        return self.release(self.parse_sql(sql), again=again, watch=watch, **budget)
 
     def parse_sql(self, sql: str) -> tuple[Query, ...]:
         """The queries that a SELECT asks, for `dry_run` or `release`; nothing is spent."""
@@ -319,14 +413,27 @@ class Session:
                 `least_error`): counts of the same people are then measured at once.
             noise: "laplace" or "gaussian".
         """
-        asked = read_queries(queries)
+        budget: dict[str, Any] = {"share": share, "split": split, "noise": noise}
+        return self._price(read_queries(queries), self._accounts, self._levels, **budget)
+
+    def _price(
+        self,
+        asked: Sequence[Query],
+        accounts: Accounts,
+        levels: Mapping[str, PartLevel],
+        *,
+        share: object,
+        **budget: str,
+    ) -> list[CostEstimate]:
+        """What a batch costs after this was spent."""
         paid = continue_streams(self.ledger, self.dataset, self.table, self.plan, asked)
         if len(paid) == len(asked):
             return list(paid.values())
         own = share is None
         if share is None:
-            sized = self.share is None and all(query.within is not None for query in asked)
-            share = 1 if sized or self.plan.query is not None else self.share
+            share = self._find_share() if self.plan.query is None else 1
+            sized = share is None and all(query.within is not None for query in asked)
+            share = 1 if sized else share
         if share is None:
             raise InvalidInput(
                 "share is missing: which part of the plan's budget these questions may spend",
@@ -338,11 +445,10 @@ class Session:
             self.table,
             self.plan,
             [query for number, query in enumerate(asked) if number not in paid],
-            self._seen_from(queries),
+            self._seen_from(asked, accounts, levels),
             share=share,
-            split=split,
-            noise=noise,
             capped=own,
+            **budget,
         )
         rest = iter(new)
         return [paid.get(number) or next(rest) for number in range(len(asked))]
@@ -355,9 +461,7 @@ class Session:
             for step in each.query.steps(each.query.restrict_table(self.table), each)
         ]
 
-    def _open(
-        self, queries: Sequence[Query], amend: bool, copies: str, new_people: bool | None
-    ) -> None:
+    def _open(self, new_people: bool | None) -> None:
         known = self.dataset in self.ledger.datasets()
         if not known and not self.curator:
             raise BudgetRefused(
@@ -366,72 +470,90 @@ class Session:
                 value=self.dataset,
                 hint="its curator opens one with whosin ledger create",
             )
-        self.registration = register_table(self.table, queries, rows=amend or not known)
-        if not self._again and (answered := self._find_answered(queries)) is not None:
-            self.request = answered
-            self._note(describe_repeat(answered))
-            if self.share is None:
-                self._share_period(known=True)
-            return
-        goes_on, amend = amend, amend or (known and self._corrects())
-        amend = amend and known and not self._is_registered()
-        if known and not amend:
-            self._name_request(queries, goes_on=goes_on)
-        streams = self.ledger, self.dataset, self.table, self.plan, queries
-        paid = known and bool(queries) and len(continue_streams(*streams)) == len(queries)
-        if self.share is None and not paid:
-            self._share_period(known)
-        if self._paid():
-            if self._batch is not None:
-                self._check_registered()
-                self._note(describe_repeat(self.request))
+        self._register(rows=self._amends or not known)
+        if self._named and self._paid():
             return
         if not known:
-            self._claim_people(copies, new_people)
+            self._claim_people(new_people)
         if not self.curator:
             self._check_registered()
-        part, cost = common_part(queries, self.table), None
-        if self._settings is not None and self.share is not None:
-            cost = known_cost(self.dry_run(queries, **self._settings), self.plan)
+        if known and self._queries:  # when they are asked: then it is known what they cost
+            return
+        asked = known and not (self._named or self._again)
+        asked = asked and bool(self.ledger.requests(self.dataset))
+        if asked and not self._is_registered():
+            today = register_table(self.table, (), rows=True)
+            if self.curator and was_registered(self.ledger, self.dataset, today):
+                return  # what was asked of it is shown, and nothing is amended for that
+            asked = False
+        try:
+            self._admit()
+        except BudgetRefused:
+            if not asked:  # else what was asked before is shown without a budget
+                raise
+
+    def _register(self, *, rows: bool) -> None:
+        self._written, self._admitted = find_last_writes(self.table), False
+        self.registration = register_table(self.table, self._queries, rows=rows)
+
+    def _admit(self, asked: Sequence[Query] = (), **budget: Any) -> None:
+        """See that the plan, or what is asked of it, fits what is left, and that the dataset is
+        registered with this table, once, before anything is paid."""
+        if self._admitted:
+            return
+        cost = None
+        if asked:
+            cost = known_cost(self._price(asked, self._accounts, self._levels, **budget), self.plan)
+        known = self.dataset in self.ledger.datasets()
+        amend = known and (self._amends or self._corrects()) and not self._is_registered()
+        streams = self.ledger, self.dataset, self.table, self.plan, asked
+        continues = known and bool(asked) and len(continue_streams(*streams)) == len(asked)
+        paid = continues or bool(self._batches)  # a session goes on: each debit is checked
+        share = None if paid else self._find_share()
+        part = common_part(asked or self._queries, self.table)
         budget_state = self.ledger.admit(
             self.dataset,
             self.plan,
-            resume=self.share is None,
-            share=self.share,
+            resume=share is None,
+            share=share,
             registration=self.registration,
             amend=amend,
-            copies=copies,
+            copies=self._copies,
             schedule=self.schedule,
             part=part,
             cost=cost,
             paid=paid,
         )
-        self._name_request(queries, goes_on=True)
         if not paid:
-            self._check_remaining(budget_state, part, cost)
+            self._check_remaining(budget_state, part, share, cost)
+        self._admitted = True
 
-    def _claim_people(self, copies: str, new_people: bool | None) -> None:
+    def _claim_people(self, new_people: bool | None) -> None:
         if new_people is not None:
             claim = self.ledger.claim_people
             self.registration = claim(self.dataset, self.registration, new_people=new_people)
         for other in self.ledger.copies(self.dataset, self.registration)[:1]:
-            self._note(describe_copy(self.dataset, other), warn=copies == "warn")
+            self._note(describe_copy(self.dataset, other), warn=self._copies == "warn")
 
-    def _share_period(self, known: bool) -> None:
-        """The share of the period, where there is a schedule: of the one in which this request was
-        paid before, or of today's."""
+    def _find_share(self) -> object:
+        """What a batch may spend that does not say: with a schedule the share of the period in
+        which this request was paid before, or of today's."""
+        if self.share is not None or self.plan.query is not None:
+            return self.share
         budget, moments = Budget.of(self.plan), list[str]()
         today = encoding.utc_now().date().isoformat()
+        known = self.dataset in self.ledger.datasets()
         schedule = self.ledger.budget_state(self.dataset).schedule if known else None
         if schedule is not None and (paid := self._paid()):
             entries = self.ledger.history(self.dataset)
             moments = [each.body["when"][:10] for each in entries if each.request in paid]
         if not known and self.schedule is not None:
             schedule = Schedule.plan(self.schedule, budget, today)
-        if schedule is not None and self.plan.query is None:
-            self.share = schedule.share(min(moments, default=today), budget)
+        return schedule and schedule.share(min(moments, default=today), budget)
 
-    def _check_remaining(self, state: BudgetState, part: str | None, cost: Cost | None) -> None:
+    def _check_remaining(
+        self, state: BudgetState, part: str | None, share: object, cost: Cost | None
+    ) -> None:
         """Refuse a session where nothing is left; say so where it takes most of what is left."""
         if part is not None:
             state = state.seen_from(self.ledger.part_levels(self.dataset, [part])[part])
@@ -439,41 +561,36 @@ class Session:
         of_parts = self.table.part is not None and everyone.spendable_units > 0
         if not (state.spendable_units or of_parts):  # a part may have what the whole has not
             check_session(state, self.plan, budget, cost=cost)
-        own = budget.part(self.share).epsilon if self.share else 0
+        own = budget.part(share).epsilon if share else 0
         own = min(own, cost.epsilon if cost is not None else own)
         if state.debits and 2 * own > state.spendable_units:
             taken = format_epsilon(Fraction(own, encoding.EPSILON_UNITS))
             words = f"has ε = {format_epsilon(state.spendable)} left, and this session takes"
             self._note(f"dataset {self.dataset!r} {words} {taken} of it")
 
-    def _name_request(self, queries: Sequence[Query], *, goes_on: bool) -> None:
-        """Name the request after what is asked, where asking it again is not new.
+    def _name_request(
+        self, words: Mapping[str, Any], again: bool, admit: Callable[[], None]
+    ) -> str:
+        """The request that paid for a batch about the same rows before, or its new name.
 
         Raises:
             BudgetRefused: it was asked of rows that have changed since, and nobody said whether
                 today's rows are to be asked.
         """
-        if self._batch is None:
-            return
-        asked = self.registration
-        if asked.lives and self.curator:
-            asked = register_table(self.table, queries, rows=True)
-        about = self.ledger, self.dataset, self.plan, self._batch, asked
-        name = name_request(*about, again=self._again)
-        if self._again and self.ledger.requests(self.dataset, f"{name}/"):
-            return
-        if not (self._again or goes_on):
-            require_same_rows(self.ledger, self.dataset, name, asked)
-        self.request = name
-
-    def _find_answered(self, queries: Sequence[Query]) -> str | None:
-        """The request of this batch if it was answered before the dataset went on with another
-        table."""
-        known = self.dataset in self.ledger.datasets()
-        if self._batch is None or not self.curator or not known or self._is_registered():
-            return None
-        table = register_table(self.table, queries, rows=True)
-        return find_answered(self.ledger, self.dataset, self.plan, self._batch, table)
+        asked, who = self.registration, "" if self.curator else self.ledger.who
+        if self.curator and (asked.lives or not self._is_registered()):
+            asked = register_table(self.table, self._queries, rows=True)
+        batch = NamedBatch(self.ledger, self.dataset, self.plan, words, asked, who)
+        if not self._is_registered():
+            if not again and self.curator and (answered := batch.find_answered()) is not None:
+                return answered
+            admit()
+        name = batch.name(again=again)
+        if again and self.ledger.requests(self.dataset, f"{name}/"):
+            return uuid.uuid4().hex
+        if not (again or self._amends):
+            batch.require_same_rows(name)
+        return name
 
     def _is_registered(self) -> bool:
         """Whether the dataset is registered with this very table already."""
@@ -505,20 +622,22 @@ class Session:
         """Where the dataset stands."""
         return self.ledger.budget_state(self.dataset)
 
-    def _require_new_files(self, requests: Sequence[str], paid: Sequence[CostEstimate]) -> None:
+    @staticmethod
+    def _require_new_files(
+        requests: Sequence[str], paid: Sequence[CostEstimate], debits: Sequence[Debit]
+    ) -> None:
         """What is not paid for yet writes files that are not there yet."""
-        if any(estimate.query.writes_file for estimate in paid):
-            begun = self._paid()
-            for request, estimate in zip(requests, paid, strict=True):
-                if request not in begun:
-                    estimate.query.require_new_file()
+        begun = {debit.request for debit in debits}
+        for request, estimate in zip(requests, paid, strict=True):
+            if request not in begun and estimate.query.writes_file:
+                estimate.query.require_new_file()
 
     def _fix_universe(self, spends: Iterable[Spend]) -> None:
         """The first maximum says who could be in, once and for all, if whoever asks may."""
         universes = {
             each.registration.universe for each in spends if each.registration is not None
         } - {None}
-        if not universes or not self.curator or self._paid():
+        if not universes or not self.curator:
             return
         budget_state = self.budget_state
         fixed = (
@@ -529,22 +648,15 @@ class Session:
             self.registration = replace(self.registration, universe=universes.pop())
             self.ledger.amend(self.dataset, self.registration)
 
-    def _close_batch(self) -> None:
-        for spend in self._begun:
-            level = self._levels.get(spend.part or "", PartLevel())
-            priced = price_spend(spend, self.plan)
-            self._accounts, level = self._accounts.pay(priced, self.plan.relation, level)
-            self._levels[spend.part or ""] = level
-        self._asked += sum(STEP_KEY not in spend.what for spend in self._begun)
-        self._begun = []
-
-    def _seen_from(self, queries: Query | Sequence[Query]) -> Cost:
-        """What this session has spent, as it matters to a batch: to one about one part alone, only
-        what was spent there and on everyone."""
+    def _seen_from(
+        self, queries: Sequence[Query], accounts: Accounts, levels: Mapping[str, PartLevel]
+    ) -> Cost:
+        """What was spent, as it matters to a batch: to one about one part alone, only what was
+        spent there and on everyone."""
         part = common_part(queries, self.table)
         if part is None:
-            return self._accounts.total
-        return self._accounts.seen_from(self._levels.get(part, PartLevel()), self.plan.relation)
+            return accounts.total
+        return accounts.seen_from(levels.get(part, PartLevel()), self.plan.relation)
 
     def _unanswered(self, debit: Debit) -> bool:
         """Whether the ledger is known to have no answer: a failed store may have stored it."""
@@ -584,115 +696,3 @@ def _read_request(request: object) -> str:
         accepted = f"text of at most {MAX_REQUEST_LENGTH} characters, without a slash"
         raise invalid_value("request", accepted, repr(request)[:80])
     return unicodedata.normalize("NFC", request)
-
-
-def describe_repeat(request: str) -> str:
-    return (
-        f"this was asked before, as request {request}: these are its answers, from the rows of "
-        "that day, and nothing more is spent; --again asks today's rows, and pays"
-    )
-
-
-def name_request(
-    ledger: Ledger,
-    dataset: str,
-    plan: Plan,
-    batch: Mapping[str, Any],
-    registration: Registration | None = None,
-    *,
-    again: bool = False,
-) -> str:
-    """The name of a batch under a plan of the table that a dataset is registered with.
-
-    Args:
-        registration: the table as it is today, with the fingerprints of its rows: those of one that
-            lives are part of the name, so that it tells whether the same batch was asked of others.
-        again: a new name for a table that lives, whatever was asked of it.
-    """
-    registered = ledger.budget_state(dataset).registered
-    name = _request_digest(plan, batch, None if registered is None else registered.entry())
-    if registered is None or registration is None or not registration.lives:
-        return name
-    known = [] if again else _list_earlier(ledger, dataset, name)
-    if earlier := registered.find_rows(registration, name, known):
-        return earlier
-    # Rows that nobody looked at are never known to be the same; what is unfinished goes on.
-    begun = [] if again else sorted(ledger.unanswered(dataset, name))
-    return begun[0].rpartition("/")[0] if begun else registered.mark_rows(registration, name)
-
-
-def _list_earlier(ledger: Ledger, dataset: str, name: str) -> list[str]:
-    return sorted({each.rpartition("/")[0] for each in ledger.requests(dataset, name)})
-
-
-def require_same_rows(
-    ledger: Ledger, dataset: str, request: str, registration: Registration
-) -> None:
-    """See that a batch about a table that lives is not taken for one that was asked of other rows.
-
-    Args:
-        request: its name (`name_request`).
-
-    Raises:
-        BudgetRefused: it was asked before, and the rows have changed, or nobody can tell.
-    """
-    if not registration.lives:
-        return
-    name = request.partition("-")[0]
-    earlier = _list_earlier(ledger, dataset, name)
-    if request in earlier or not earlier:
-        return
-    when = {
-        str(entry.request).rpartition("/")[0]: str(entry.body.get("when", ""))
-        for entry in ledger.history(dataset)
-        if entry.kind == "debit"
-    }
-    latest = max(earlier, key=lambda each: when.get(each, ""))
-    looked = any(kind.partition(":")[0] == "rows" for kind in registration.source)
-    changed = "its rows have changed since" if looked else "it is too large to see what changed"
-    raise BudgetRefused(
-        f"dataset {dataset!r} was asked this on {when.get(latest, '')[:10]}, and {changed}",
-        field="dataset",
-        value=dataset,
-        hint=f"--again asks today's rows, and pays; --request {latest} shows the answers of that "
-        "day, and spends nothing",
-    )
-
-
-def find_answered(
-    ledger: Ledger,
-    dataset: str,
-    plan: Plan,
-    batch: Mapping[str, Any],
-    registration: Registration,
-) -> str | None:
-    """The request that has all answers to a batch under a plan, of this very table, which the
-    dataset was registered with before it went on with another one; None if there is none.
-
-    Args:
-        registration: the table's, with the fingerprints of its rows.
-    """
-    registered = ledger.budget_state(dataset).registered
-    if registered is None:
-        return None
-    asked = registered.seal_table(registration).entry()
-    for entry in reversed(ledger.history(dataset)):
-        before = entry.body.get("registration")
-        if entry.kind not in ("registered", "amended") or before is None:
-            continue
-        if {**before, "apart_from": None} != {**asked, "apart_from": None}:
-            continue
-        name = _request_digest(plan, batch, before)
-        known = _list_earlier(ledger, dataset, name) if registration.lives else []
-        found = registered.find_rows(registration, name, known) if registration.lives else name
-        paid = found and ledger.requests(dataset, f"{found}/")
-        if paid and not ledger.unanswered(dataset, f"{found}/"):
-            return found
-    return None
-
-
-def _request_digest(plan: Plan, batch: Mapping[str, Any], table: Mapping[str, Any] | None) -> str:
-    """The name of a batch under a plan of a table. It is made of what the history shows anyway, so
-    that it says nothing more of the rows, and neither does the mark beside it."""
-    asked = {"batch": dict(batch), "plan": plan.to_dict(), "table": table}
-    return encoding.digest_text(encoding.canonical_json(asked))[:32]

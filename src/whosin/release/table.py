@@ -42,7 +42,7 @@ from whosin.release.column_expressions import (
 from whosin.release.conditions import unknown_column
 from whosin.release.domains import DROP, Dates, Domain, Parents, Range, Values, read_domain
 from whosin.release.engines import DuckDB, Engine
-from whosin.release.engines.base import collect_lazy, file_kind, is_database, list_files
+from whosin.release.engines.base import collect_lazy, is_database, list_local_files, stat_files
 from whosin.release.engines.databases import Address, describe_table, read_address
 from whosin.release.row_values import is_usable
 
@@ -483,7 +483,7 @@ def fingerprint_table(table: Table, *, rows: bool = False) -> dict[str, str]:
         if address is not None and address.remote:
             own = _fingerprint_server(address, table, source, rows)
         else:
-            files = _local_files(path)
+            files = list_local_files(path)
             size = sum(os.stat(file).st_size for file in files)
             own = {} if path is None else fingerprint_of_source(path)
             if not files or (rows and size <= MAX_FINGERPRINTED_BYTES):
@@ -509,20 +509,18 @@ def _fingerprint_server(
 def fingerprint_of_source(source: str) -> dict[str, str]:
     """What can be said of a source without opening it as a table: the bytes of its files, or where
     it lies."""
-    files = _local_files(source)
+    files = list_local_files(source)
     return (
         {"bytes": _digest_files(files)} if files else {"place": _digest_text(_resolve_path(source))}
     )
 
 
-def _local_files(source: str | None) -> list[str]:
-    """The local files of a source; none for what lies in a database, in memory or elsewhere."""
-    if source is None or "::" in source or "://" in source:
-        return []
-    try:
-        return list_files(source, file_kind(source))
-    except (OSError, ValueError):
-        return []
+def find_last_writes(table: Table) -> list[tuple[int, ...]]:
+    """When the local files of a table were written last."""
+    sources = [table.source, *(each.source for each in table.tables)]
+    paths = [str(each) for each in sources if isinstance(each, str | Path)]
+    listed = (list_local_files(path) or [path.partition("::")[0]] for path in paths)
+    return stat_files(file for files in listed for file in files if Path(file).is_file())
 
 
 def _resolve_path(source: str) -> str:

@@ -210,9 +210,8 @@ def show_estimate(loaded: Scenario, json: bool, *, amend: bool, new_people: bool
     estimates = loaded.estimate_cost(table)
     suggestions = suggest_changes(table, plan, loaded.queries, estimates, loaded.budget)
     state = loaded.read_budget_state()
-    share = loaded.budget.get("share", None if loaded.schedule else 1)
-    asked: dict[str, Any] = {"table": table, "plan": plan, "estimates": estimates, "share": share}
-    asked |= {"amend": amend, "new_people": new_people}
+    asked: dict[str, Any] = {"table": table, "plan": plan, "estimates": estimates}
+    asked |= {"share": loaded.share, "amend": amend, "new_people": new_people}
     outlook = loaded.read_ledger(partial(foresee_release, **asked), None, registered=False)
     listed = [releases.estimate_data(estimate) for estimate in estimates]
     data: dict[str, Any] = {
@@ -513,7 +512,8 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
         release = scenario.release(session)
     html.save_report(scenario.title, scenario.plan, release, folder / "report.html", scenario)
     try:
-        scenario.open_session()
+        with scenario.open_session(again=True) as session:
+            scenario.release(session)
     except BudgetRefused as error:
         refusal = str(error)
     if json:

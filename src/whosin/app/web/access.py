@@ -24,7 +24,7 @@ from whosin import documents
 from whosin.app.web.bodies import RequestRefused
 from whosin.errors import EmptyLedger, InvalidInput, StoreFailed, invalid_value
 from whosin.ledger import BudgetState, Entry, Ledger
-from whosin.ledger.encoding import read_name
+from whosin.ledger.encoding import MARK_DIGITS, mark_asker, read_name
 from whosin.ledger.registration import RegisteredTable
 from whosin.plain_files import check_plain, replace_file
 
@@ -333,9 +333,7 @@ def is_loopback(host: str) -> bool:
 # and sees and continues their own requests only: those of others look as if there were none.
 
 
-NAME_DIGITS = 12
-"""Digits of the digest of a user's name, in that user's request ids."""
-DIGEST_NAME_PATTERN = re.compile(rf"[0-9a-f]{{{NAME_DIGITS}}}")
+DIGEST_NAME_PATTERN = re.compile(rf"[0-9a-f]{{{MARK_DIGITS}}}")
 
 
 @dataclass(frozen=True)
@@ -364,7 +362,7 @@ class Visitor:
         """What tells a user who is no curator from others, in ids and folders; else nothing."""
         if self.curator or self.name is None:
             return ""
-        return hashlib.sha256(self.name.encode()).hexdigest()[:NAME_DIGITS]
+        return mark_asker(self.name)
 
     def tables(self, settings: Settings) -> dict[str, RegisteredTable] | None:
         """The datasets whose tables may be seen, and what they are bound to: all for a curator,

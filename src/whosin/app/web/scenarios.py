@@ -30,12 +30,12 @@ from whosin.ledger.encoding import canonical_json
 from whosin.ledger.registration import RegisteredTable, Registration
 from whosin.ledger.registry import PeopleBudget, describe_unnamed, group_by_people
 from whosin.release import QUERIES, CostEstimate, Release, Session, Table
+from whosin.release.answer import NamedBatch
 from whosin.release.contribution_bounds import column_behind
 from whosin.release.cost import known_cost, paid_estimates, priced_spends
 from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.scenario import Scenario, read_scenario
-from whosin.release.session import find_answered, name_request
 from whosin.release.synthetic_tables import remove_drafts
 from whosin.release.table import dataset_name, fingerprint_of_source, register_table
 from whosin.scenario_model import (
@@ -366,9 +366,9 @@ def release_scenario(
     dataset = body_dataset(body)
     with opened(settings, body, visitor, given and visitor.request(given)) as (scenario, table):
         check_budget(settings, body, table, visitor)
-        request = find_request(settings, (scenario, table), given, visitor)
         with visitor.ledger(settings) as ledger:
             if writes_files(scenario.queries):
+                request = find_request(settings, (scenario, table), given, visitor)
                 debited = ledger.requests(dataset, f"{request}/")
                 debits = [f"{request}/{number}" for number in _debit_numbers(scenario, table)]
                 own = [index for index, each in enumerate(debits) if each in debited]
@@ -380,14 +380,12 @@ def release_scenario(
                 scenario.plan,
                 ledger,
                 dataset=dataset,
-                # A curator's session finds the name, once its dataset is registered.
-                request=request if given is not None or not visitor.curator else None,
-                share=scenario.budget.get("share", 1),
+                request=given and visitor.request(given),
+                share=scenario.share,
                 amend=body.continues is not None,
                 curator=visitor.curator,
                 copies="refuse",
                 new_people=body.new_people if visitor.curator else None,
-                batch=scenario.batch_data(),
                 preflight=False,
                 about={**scenario.about.written, "title": scenario.title},
                 queries=scenario.queries,
@@ -407,10 +405,18 @@ def find_request(
     if dataset_budget_state(settings, dataset) is None:
         return None
     with visitor.ledger(settings, create=False) as ledger:
-        asked = scenario.plan, scenario.batch_data()
-        return _find_earlier(ledger, scenario, table, visitor) or visitor.request(
-            name_request(ledger, dataset, *asked)
+        return (
+            _find_earlier(ledger, scenario, table, visitor)
+            or _name_batch(ledger, scenario, table, visitor).name()
         )
+
+
+def _name_batch(
+    ledger: Ledger, scenario: Scenario, table: Table, visitor: Visitor, *, rows: bool = False
+) -> NamedBatch:
+    asked = register_table(table, scenario.queries, rows=rows)
+    who = "" if visitor.curator else ledger.who
+    return scenario.name_batch(ledger, str(scenario.dataset), table, asked, who)
 
 
 def _find_earlier(ledger: Ledger, scenario: Scenario, table: Table, visitor: Visitor) -> str | None:
@@ -421,8 +427,7 @@ def _find_earlier(ledger: Ledger, scenario: Scenario, table: Table, visitor: Vis
         return None
     if all(entry.kind != "amended" for entry in ledger.history(dataset)):
         return None  # and no row is read
-    asked = register_table(table, queries, rows=True)
-    return find_answered(ledger, dataset, scenario.plan, scenario.batch_data(), asked)
+    return _name_batch(ledger, scenario, table, visitor, rows=True).find_answered()
 
 
 def _holds_registration(ledger: Ledger, dataset: str, registration: Registration) -> bool:
@@ -442,8 +447,7 @@ def find_stored(
             return earlier
         if not _holds_registration(ledger, dataset, register_table(table, scenario.queries)):
             return None
-        named = name_request(ledger, dataset, scenario.plan, scenario.batch_data())
-        request = visitor.request(named)
+        request = _name_batch(ledger, scenario, table, visitor).name()
         return request if ledger.requests(dataset, f"{request}/") else None
 
 

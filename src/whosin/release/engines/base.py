@@ -345,6 +345,16 @@ def _require_plain_folder(folder: Path) -> None:
             raise refuse_table(message, folder.name, "read it with Spark, as ::table")
 
 
+def list_local_files(source: str | None) -> list[str]:
+    """The local files of a source; none for what lies in a database, in memory or elsewhere."""
+    if source is None or "::" in source or "://" in source:
+        return []
+    try:
+        return list_files(source, file_kind(source))
+    except (OSError, ValueError):
+        return []
+
+
 def list_files(path: str, kind: str) -> list[str]:
     """The files that a path, a folder or a pattern means, sorted.
 
@@ -616,6 +626,12 @@ def parquet_schema(files: Sequence[str]) -> object:
     return one_schema(result)
 
 
+def stat_files(files: Iterable[str]) -> list[tuple[int, ...]]:
+    """When files were written last, as far as the system tells."""
+    found = map(os.stat, files)
+    return [(each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for each in found]
+
+
 class Schema:
     """What a source's files say about their columns, kept since it was opened.
 
@@ -629,8 +645,7 @@ class Schema:
         self._written, self._known = self._last_writes(), read()
 
     def _last_writes(self) -> list[tuple[int, ...]]:
-        found = map(os.stat, self._files)
-        return [(each.st_ino, each.st_size, each.st_mtime_ns, each.st_ctime_ns) for each in found]
+        return stat_files(self._files)
 
     def require_same(self) -> None:
         """

@@ -126,6 +126,7 @@ class ConfinedDatabase:
         self._schemas: list[Schema] = []
         self._attached: dict[Path, str] = {}
         self._lists: set[str] = set()
+        self._columns: set[str] = set()
         self._fetched: FetchedTables | None = None
         try:
             for name, value in CONFINED_SETTINGS.items():
@@ -287,13 +288,24 @@ class ConfinedDatabase:
         self.connection.execute(f"CREATE VIEW {name} AS SELECT {', '.join(columns)} FROM ({sql})")
         return self.table(name)
 
-    def source_sql(self, rows: Any) -> str:
+    def source_sql(self, expression: Any, *, rows: bool = True) -> str:
         """What lets a statement read the tables of an expression once, however often it names
-        them."""
+        them.
+
+        Args:
+            rows: False for the columns without the rows.
+        """
         from ibis.expr.operations import DatabaseTable
 
-        names = sorted(sql_identifier(each.name) for each in rows.op().find(DatabaseTable))
-        return "".join(f"{each} AS MATERIALIZED (SELECT * FROM main.{each}), " for each in names)
+        result = ""
+        for name in sorted(each.name for each in expression.op().find(DatabaseTable)):
+            read = sql_identifier(name if rows else f"{name}_columns")
+            if not rows and name not in self._columns:
+                source = f"SELECT * FROM main.{sql_identifier(name)} LIMIT 0"
+                self.connection.execute(f"CREATE TABLE {read} AS {source}")
+                self._columns.add(name)
+            result += f"{sql_identifier(name)} AS MATERIALIZED (SELECT * FROM main.{read}), "
+        return result
 
     def frame(self, source: Any) -> Any:
         self.size += source.nbytes

@@ -203,11 +203,15 @@ class DuckDB(Engine):
 
     def check(self, expression: Any) -> None:
         """Plan it, and read no row. A shape is planned with the first rows that it is for: it has
-        the same columns whichever they are, so that of others the rows alone are planned."""
-        home, part = self._home(expression), expression
+        the same columns whichever they are, so that of others the rows alone are planned, on
+        columns of the same types: to plan a file itself takes longer than all the rest."""
+        home, part, before = self._home(expression), expression, ""
         if isinstance(part, FilteredScan) and part.shape.op() in self._planned:
             (part,) = part.rows
-        home.connection.execute(f"PREPARE {CHECKED_NAME} AS {self._sql(home, part)}")
+            before = home.source_sql(part, rows=False)
+        sql = self._sql(home, part)
+        planned = f"WITH {before.rstrip(', ')} SELECT * FROM ({sql})" if before else sql
+        home.connection.execute(f"PREPARE {CHECKED_NAME} AS {planned}")
         self._planned.update(each.op() for each in _scan_parts(part))
 
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
