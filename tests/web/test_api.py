@@ -184,7 +184,7 @@ def test_the_whole_round(server, hospital, tmp_path):
     history = server.get("/api/ledger/history", params={"dataset": "hospital"}).json()
     assert history["whole"] and len(history["entries"]) == 7
     refused = server.post("/api/release", json=body | {"request": "a-second-one"})
-    assert "has 0 left" in problem(refused, 409)
+    assert "has 0 left" in problem(refused, 409, "budget.share")
     assert "left" in server.post("/api/estimate", json=SCENARIO).json()["refusal"]
 
 
