@@ -364,7 +364,7 @@ def test_the_universe_is_registered(ledger) -> None:
     with pytest.raises(BudgetRefused, match="another universe"):
         session.ask(release.Maximum(universe=invented))
     with pytest.raises(BudgetRefused, match="another universe"):
-        Session(data, plan, ledger, amend=True).ask(release.Maximum(universe=invented))
+        Session(data, plan, ledger, amend=True, share=1).ask(release.Maximum(universe=invented))
     assert session.ask(release.Maximum(universe=people[::-1])).columns == ("value", "places")
     verify(ledger, "people")
 
