@@ -234,7 +234,8 @@ def rows() -> Iterator[Row]:
                 wide = wi.calibrate(wi.Epsilon(500), wi.families.Independent())
 
                 def again() -> object:
-                    return Session(table, wide, ledger, share="1/20", preflight=False).ask(query)
+                    made = Session(table, wide, ledger, share="1/20", preflight=False, again=True)
+                    return made.ask(query)
 
                 beyond = processor_of(again, 5) - processor_of(partial(ours, expression), 5)
             work = "one question beyond its scan, dataset known (processor)"
