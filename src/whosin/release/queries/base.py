@@ -101,7 +101,8 @@ class Query(ABC):
             Say what is publicly known: it must not come from the data.
         within: accuracy first: the query gets just the budget with which 95% of the answers are
             within ± this.
-        part: the one part whose people it is about; by default what its condition selects, or all.
+        part: the one part whose people it is about; by default that of a condition on a column that
+            is constant for a person, or all.
     """
 
     kind: ClassVar[str]
@@ -296,7 +297,8 @@ class Query(ABC):
         return kept
 
     def find_part(self, table: Table) -> str | None:
-        """The part that it is about: the one that it names, or that its condition selects."""
+        """The part that it is about: the one that it names, or that its condition selects where
+        nobody has rows of two."""
         if table.part is None:
             if self.part is not None:
                 message = f"this table has no parts, and {self.title!r} is about {self.part!r}"
@@ -305,6 +307,8 @@ class Query(ABC):
             return None
         if self.part is not None:
             return table.part.find(self.part)
+        if table.part.rule != "constant" and not table.by_row:
+            return None
         found = equal_constants(self.where, table.part.column) & set(map(str, table.part.values))
         return min(found) if found else None
 
