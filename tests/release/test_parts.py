@@ -66,9 +66,12 @@ def test_a_part_has_the_people_that_its_rule_says(by_row):
             table = make_table(rows)
             everyone = {who for who, _, _ in rows} - {None}
             people = Counter(part_of(rows, who) for who in everyone)
-            older = Counter(region for who, region in {
-                (who, region) for who, region, age in rows if who is not None and age > 40
-            })
+            older = Counter(
+                region
+                for who, region in {
+                    (who, region) for who, region, age in rows if who is not None and age > 40
+                }
+            )
         for part in REGIONS:
             assert count(release.Count(part=part), table) == people[part]
             where = f"region = '{part}' and age > 40"

@@ -720,6 +720,41 @@ def test_a_data_dictionary_fills_in(
     see_what_makes_it_better(page)
 
 
+def test_a_schedule_and_parts_stay_through_the_form(
+    hospital: Settings, opened: Opened, serving: Serving, tmp_path: Path
+) -> None:
+    """The form dropped the parts, and the server knew no schedule."""
+    (hospital.folder / "parts.csv").write_text("who,ward\n" + "a,north\nb,south\n" * 9)
+    (hospital.folder / "parts.toml").write_text(
+        "[target]\nepsilon = 1\n"
+        '[table]\nsource = "parts.csv"\nprivacy_unit = "who"\npart = "least(ward)"\n'
+        '[domains]\nward = ["north", "south"]\n'
+        '[schedule]\nevery = "year"\nuntil = "2099"\n'
+        '[[queries]]\nkind = "count"\npart = "north"\n'
+    )
+    url = serving(hospital)
+    page = opened(url)
+    load(page, "parts.toml")
+    for _ in range(2):
+        words = page.locator("#schedule-words")
+        expect(words).to_contain_text("every year, until 2099. These questions spend the share of")
+        expect(page.locator("#table-part")).to_have_value("least(ward)")
+        expect(page.locator("#total")).to_contain_text("is new to the ledger")
+        go_to(page, "release")
+        expect(page.locator("#save-scenario")).to_be_enabled()
+        made = tomllib.loads(saved(page, "Save the scenario", tmp_path).read_text())
+        assert made["schedule"] == {"every": "year", "until": "2099"}
+        assert (made["table"]["part"], made["queries"][0]["part"]) == ("least(ward)", "north")
+        page.wait_for_timeout(300)
+        page.reload()
+    release(page)
+    expect(page.locator("#answers .answer")).to_have_count(1)
+    go_to(page, "price")
+    page.get_by_role("button", name="Leave the schedule out").click()
+    expect(page.locator("#schedule-words")).not_to_contain_text("every year")
+    expect(page.locator("#schedule-words")).to_contain_text("the share of today’s period")
+
+
 def see_what_makes_it_better(page: Page) -> None:
     """Suggestions change the form, and an answer that would say nothing stops the release."""
     for kind in ("count", "histogram"):

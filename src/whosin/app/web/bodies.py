@@ -32,6 +32,7 @@ from whosin.scenario_model import (
     NotionParameters,
     Number,
     RequestedTable,
+    ScheduleSection,
     Section,
     TargetSection,
     Whole,
@@ -174,6 +175,7 @@ class ScenarioBody(InspectionBody, PlanBody):
     title: Short = "Release"
     about: AboutSection = ABOUT_UNSAID
     budget: BudgetSection = BudgetSection.read({}, "budget")
+    schedule: ScheduleSection = ScheduleSection.read({}, "schedule")
     queries: list[dict[str, Any]] = Field(
         min_length=1, max_length=100, description="As [[queries]] of a scenario file"
     )

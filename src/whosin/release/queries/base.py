@@ -63,7 +63,6 @@ STATISTIC_WORDS = (
 )
 """Other statistics: whoever asks for one of them did not mean one with a similar name."""
 
-
 FILE_COLUMNS = ["file", "rows", "digest"]
 """The columns of an answer that is a file."""
 AMOUNT, POINT, NAME = "amount", "point", "name"
@@ -101,8 +100,7 @@ class Query(ABC):
             Say what is publicly known: it must not come from the data.
         within: accuracy first: the query gets just the budget with which 95% of the answers are
             within ± this.
-        part: the one part whose people it is about; by default that of a condition on a column that
-            is constant for a person, or all.
+        part: the one part whose people it is about; by default what its condition selects, or all.
     """
 
     kind: ClassVar[str]
@@ -297,8 +295,7 @@ class Query(ABC):
         return kept
 
     def find_part(self, table: Table) -> str | None:
-        """The part that it is about: the one that it names, or that its condition selects where
-        nobody has rows of two."""
+        """The part that it names, or that its condition selects where nobody has rows of two."""
         if table.part is None:
             if self.part is not None:
                 message = f"this table has no parts, and {self.title!r} is about {self.part!r}"
@@ -307,10 +304,9 @@ class Query(ABC):
             return None
         if self.part is not None:
             return table.part.find(self.part)
-        if table.part.rule != "constant" and not table.by_row:
-            return None
         found = equal_constants(self.where, table.part.column) & set(map(str, table.part.values))
-        return min(found) if found else None
+        alike = table.by_row or table.part.rule == "constant"
+        return min(found) if found and alike else None
 
     def plan_scan(
         self, table: Table, build: Callable[..., Any], cells: GroupGrid | None = None
