@@ -200,6 +200,15 @@ def test_a_further_step_of_running_totals_is_no_expense(server, hospital):
     assert server.post("/api/estimate", json=step).json()["refusal"] is None
     made = server.post("/api/release", json={"scenario": step, "accept": True})
     assert made.status_code == 200 and len(made.json()["answers"][0]["rows"]) == 2
+    moved = rows.replace("b,2025-01-09", "b,2025-03-09")
+    (hospital.folder / "stays.csv").write_text(moved)
+    step |= {"queries": [{"kind": "running", "column": "month", "upto": "2025-03"}]}
+    step |= {"continues": "stays"}
+    look = server.post("/api/preflight", json=step).json()
+    assert not look["stops"] and any("2025-01 have changed" in each for each in look["asks"])
+    refused = server.post("/api/release", json={"scenario": step})
+    assert "the rows of 2025-01 have changed" in problem(refused, 409)
+    assert server.post("/api/release", json={"scenario": step, "accept": True}).status_code == 200
 
 
 # Synthetic tables

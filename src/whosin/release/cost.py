@@ -11,7 +11,7 @@ with the larger ε of the plan without a δ; `CostEstimate.cautions` then says s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
@@ -273,6 +273,8 @@ class CostEstimate:
         first: what was paid for the first step of a stream; None where it is paid now.
         request: of a step of a stream, its own name in the ledger.
         scanned: what steps share while they are answered. Never shown.
+        seal: makes a digest of a text that nobody can test guesses with, of what is to be known
+            again of the rows.
         expected: how good the answer will be, at a few sizes of a group or at the public one.
         readable_from: the least size of a group, in `readable_unit`, whose answer is not marked as
             too noisy to read; for sums the least total.
@@ -304,6 +306,7 @@ class CostEstimate:
     first: Spend | None = None
     request: str = ""
     scanned: dict[int, Any] | None = field(default=None, compare=False, repr=False)
+    seal: Callable[[str], str] | None = field(default=None, compare=False, repr=False)
     expected: tuple[ExpectedError, ...] = ()
     readable_from: float | None = None
     readable_unit: str = "rows"
@@ -452,6 +455,24 @@ def continue_streams(
     return found
 
 
+def find_changed_periods(
+    table: Table, queries: Sequence[Any], ledger: Ledger, dataset: str
+) -> list[tuple[str, str]]:
+    """The titles of running totals whose next steps would be drawn from other rows than the steps
+    before, each with the periods that changed. For curators alone."""
+    from whosin.release.queries import Running
+
+    registered, found = ledger.budget_state(dataset).registered, list[tuple[str, str]]()
+    if registered is None:
+        return found
+    for query in (each for each in queries if isinstance(each, Running)):
+        asked = query.restrict_table(table)
+        stored = ledger.answers(dataset, f"{query.stream_request(asked)}/")
+        if changed := query.list_changed_periods(asked, stored, registered.seal_rows):
+            found.append((query.title, ", ".join(changed)))
+    return found
+
+
 def common_part(queries: object, table: Table) -> str | None:
     """The part that all queries are about, if there is one."""
     listed = queries if isinstance(queries, list | tuple) else [queries]
@@ -498,8 +519,8 @@ def foresee_release(  # noqa: PLR0913 (all by name)
     new_people: bool,
     schedule: Mapping[str, Any] | None = None,
 ) -> Outlook | None:
-    """What a ledger would say to a curator's batch; nothing is spent, and no row is read. None where
-    it knows nothing of the table."""
+    """What a ledger would say to a curator's batch; nothing is spent, and no row is read. None
+    where it knows nothing of the table."""
     registration = register_table(table, [each.query for each in estimates])
     if dataset not in ledger.datasets():
         for other in ledger.copies(dataset, registration):

@@ -22,6 +22,7 @@ from whosin.errors import (
     spell,
 )
 from whosin.exact import rational
+from whosin.ledger import Ledger
 from whosin.release.column_expressions import GroupGrid, add_levels
 from whosin.release.conditions import condition_columns, parse_condition
 from whosin.release.contribution_bounds import (
@@ -30,7 +31,7 @@ from whosin.release.contribution_bounds import (
     filter_rows,
     may_vary,
 )
-from whosin.release.cost import CostEstimate
+from whosin.release.cost import CostEstimate, find_changed_periods
 from whosin.release.domains import (
     CLAMP,
     Dates,
@@ -258,6 +259,7 @@ class Preflight:
         groups: questions with groups whose intervals would be the whole declared range.
         meaningless: questions whose intervals will be that whatever the rows are.
         missing_periods: of running totals, by question, the periods that no row is in.
+        changed_periods: those whose rows are not the ones that earlier steps were drawn from.
     """
 
     columns: tuple[ColumnLook, ...] = ()
@@ -268,6 +270,7 @@ class Preflight:
     groups: tuple[GroupLook, ...] = ()
     meaningless: tuple[str, ...] = ()
     missing_periods: tuple[tuple[str, str], ...] = ()
+    changed_periods: tuple[tuple[str, str], ...] = ()
 
     @property
     def stops(self) -> bool:
@@ -296,6 +299,7 @@ class Preflight:
             *(f"{name}: {_describe_cuts(looks)}" for name, looks in cuts.items()),
             *(f"{each.question}: groups are too small" for each in self.groups if each.asks),
             *(f"{title}: intervals would be the whole range" for title in self.meaningless),
+            *(f"{title}: the rows of {each} have changed" for title, each in self.changed_periods),
         ]
 
     @property
@@ -310,8 +314,9 @@ class Preflight:
             skip: how to leave the look out.
             details: say all that was found.
         """
+        changed = (f"the changed periods of {title}" for title, _ in self.changed_periods)
         error = _refuse(
-            "because of " + " and ".join(self.causes),
+            "because of " + " and ".join([*self.causes, *changed]),
             "domains",
             "correct what is misspelt or too narrow; what is as it should be, such as a declared "
             f"value that is only absent this time, stays: {skip}",
@@ -328,6 +333,8 @@ class Preflight:
         """
         if self.asks:
             hint = f"{accept} releases it as it is; else raise the bounds, or ask less"
+            if self.changed_periods:
+                hint = f"{accept} releases it as it is; else keep the rows of earlier periods"
             raise _refuse("; ".join(self.asks), "queries", hint)
 
 
@@ -362,9 +369,16 @@ def meaningless_titles(estimates: Sequence[CostEstimate]) -> tuple[str, ...]:
 
 
 def look_before_debit(
-    table: Table, queries: Sequence[Any], estimates: Sequence[CostEstimate]
+    table: Table,
+    queries: Sequence[Any],
+    estimates: Sequence[CostEstimate],
+    ledger: Ledger | None = None,
+    dataset: str = "",
 ) -> Preflight:
     """The curator's look at what questions use, before the first debit; nothing is spent.
+
+    Args:
+        ledger: where the dataset may have answered before.
 
     Raises:
         ScanFailed: the engine failed; its words, which may name rows, are not repeated.
@@ -386,8 +400,14 @@ def look_before_debit(
             if isinstance(query, Running)
             and (periods := query.list_missing_periods(query.restrict_table(table)))
         ]
-        meaningless = meaningless_titles(estimates)
-        return replace(found, meaningless=meaningless, missing_periods=tuple(missing))
+        known = ledger is not None and any(each.first is not None for each in estimates)
+        changed = find_changed_periods(table, queries, ledger, dataset) if ledger and known else []
+        return replace(
+            found,
+            meaningless=meaningless_titles(estimates),
+            missing_periods=tuple(missing),
+            changed_periods=tuple(changed),
+        )
     except WhosinError:
         raise
     except Exception as error:

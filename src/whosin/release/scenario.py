@@ -423,9 +423,9 @@ class Scenario:
         """
         from whosin.release.inspection import look_before_debit
 
-        estimates = self.estimate_cost(table)
+        look = partial(look_before_debit, table, self.queries, self.estimate_cost(table))
         with self.locate_errors():
-            return look_before_debit(table, self.queries, estimates)
+            return self.read_ledger(look, None) or look()
 
     def read_budget_state(self) -> BudgetState | None:
         """Where the dataset stands in its ledger, which is not made; None where it has no budget

@@ -184,8 +184,8 @@ class Session:
             return
         from whosin.release.inspection import look_before_debit
 
-        found = look_before_debit(self.table, asked, estimates)
-        if found.stops:
+        found = look_before_debit(self.table, asked, estimates, self.ledger, self.dataset)
+        if found.stops or found.changed_periods:
             raise found.refuse("Session(…, preflight=False)", details=True)
         for line in found.lines:
             self._note(f"before the debit, for the curator alone: {line}", warn=True)
@@ -222,7 +222,8 @@ class Session:
         """Scan, draw and store what has no stored answer; a failure suspends the dataset. Files
         get their names when their answers are stored."""
         files = [number for number, each in enumerate(paid) if each.query.writes_file]
-        owner, drawn = "", dict[int, Any]()
+        owner, drawn, registered = "", dict[int, Any](), self.budget_state.registered
+        seal = None if registered is None else registered.seal_rows
         scanned, missing = dict[int, Any](), [n for n, each in enumerate(debits) if not each.answer]
         places = {id(paid[number].expression): number for number in missing}  # steps share theirs
         scans = share_scans({number: paid[number].expression for number in places.values()})
@@ -239,7 +240,7 @@ class Session:
             progress = watch(estimate.query.title) if watch is not None else None
             asked = estimate.query.restrict_table(self.table)
             scan = scans[places[id(estimate.expression)]]
-            ready = replace(estimate, owner=owner, expression=scan, scanned=scanned)
+            ready = replace(estimate, owner=owner, expression=scan, scanned=scanned, seal=seal)
             data = dict(estimate.query.answer(asked, ready, progress))
             drawn[number] = {**data, "noise": estimate.noise}
             return drawn[number]

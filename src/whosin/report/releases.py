@@ -650,7 +650,15 @@ def describe_preflight(found: Preflight) -> list[str]:
         f"{title}: no row in {periods}: running totals need files that keep the rows of all periods"
         for title, periods in found.missing_periods
     ]
+    lines += [describe_changed_periods(*each) for each in found.changed_periods]
     return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
+
+
+def describe_changed_periods(title: str, periods: str) -> str:
+    return (
+        f"{title}: the rows of {periods} have changed since they were counted; what was paid for "
+        "covers files that keep them, and these totals can say more of whoever was moved"
+    )
 
 
 def _larger_bounds(look: BoundLook) -> str:
