@@ -13,7 +13,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -222,8 +222,7 @@ class Session:
         """Scan, draw and store what has no stored answer; a failure suspends the dataset. Files
         get their names when their answers are stored."""
         files = [number for number, each in enumerate(paid) if each.query.writes_file]
-        owner, drawn, registered = "", dict[int, Any](), self.budget_state.registered
-        seal = None if registered is None else registered.seal_rows
+        owner, drawn = "", dict[int, Any]()
         scanned, missing = dict[int, Any](), [n for n, each in enumerate(debits) if not each.answer]
         places = {id(paid[number].expression): number for number in missing}  # steps share theirs
         scans = share_scans({number: paid[number].expression for number in places.values()})
@@ -240,7 +239,7 @@ class Session:
             progress = watch(estimate.query.title) if watch is not None else None
             asked = estimate.query.restrict_table(self.table)
             scan = scans[places[id(estimate.expression)]]
-            ready = replace(estimate, owner=owner, expression=scan, scanned=scanned, seal=seal)
+            ready = replace(estimate, owner=owner, expression=scan, scanned=scanned)
             data = dict(estimate.query.answer(asked, ready, progress))
             drawn[number] = {**data, "noise": estimate.noise}
             return drawn[number]
@@ -350,11 +349,11 @@ class Session:
 
     def _steps(self, estimates: Sequence[CostEstimate]) -> list[CostEstimate]:
         """All that is debited for estimates, streams step by step."""
-        return [
-            step
-            for each in paid_estimates(estimates)
-            for step in each.query.steps(each.query.restrict_table(self.table), each)
-        ]
+        asked = paid_estimates(estimates)
+        listed = (each.query.steps(each.query.restrict_table(self.table), each) for each in asked)
+        found = list(chain.from_iterable(listed))
+        registered = self.budget_state.registered if any(each.request for each in found) else None
+        return [replace(each, seal=registered and registered.seal_rows) for each in found]
 
     def _open(
         self, queries: Sequence[Query], amend: bool, copies: str, new_people: bool | None
