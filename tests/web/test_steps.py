@@ -30,6 +30,7 @@ from web_page import (
     shoot,
 )
 from web_server import SCENARIO, problem, program, served
+from whosin import Epsilon, calibrate
 from whosin.app.web.access import Settings, add_user
 from whosin.ledger import Ledger
 from whosin.release.scenario import load_scenario
@@ -753,6 +754,52 @@ def test_a_schedule_and_parts_stay_through_the_form(
     page.get_by_role("button", name="Leave the schedule out").click()
     expect(page.locator("#schedule-words")).not_to_contain_text("every year")
     expect(page.locator("#schedule-words")).to_contain_text("the share of today’s period")
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_a_curator_keeps_shares_for_people(
+    hospital: Settings, opened: Opened, serving: Serving, album: Path | None, size: str
+) -> None:
+    with Ledger(hospital.ledger) as ledger:
+        ledger.register("visits", calibrate(Epsilon(1)))
+    page = opened(serving(hospital), size, quiet=False)
+    expect(page.locator("#step-data")).to_be_visible()
+    page.get_by_role("link", name="Ledger", exact=True).click()
+    page.get_by_text("Keep a share for some people").click()
+
+    def keep(name: str, share: str, **more: str) -> None:
+        page.get_by_label("Person, group or project").fill(name)
+        page.get_by_label("Share of the budget, in %").fill(share)
+        for label, text in more.items():
+            page.get_by_label(label.replace("_", " ")).fill(text)
+        page.get_by_role("button", name="Keep it").click()
+
+    keep("lab", "25", Last_day="2099-12-31", Names_of_its_members="ann, eve")
+    status = page.locator("#quotas-0 [role=status]")
+    expect(status).to_have_text("25% of the budget is kept for lab.")
+    expect(page.locator("#datasets")).to_contain_text("lab (ann, eve, until 2099-12-31)")
+    expect(page.get_by_label("Person, group or project")).to_be_focused()
+    keep("desk", "90")
+    said = page.locator('[data-error="quota-0"]')
+    expect(said).to_contain_text("would keep more than the 0.75 of the budget")
+    keep("desk", "200")
+    expect(said).to_be_empty()
+    expect(page.locator('[data-error="quota-0.share"]')).to_contain_text("share must be")
+    expect(page.get_by_label("Share of the budget, in %")).to_have_attribute("aria-invalid", "true")
+    assert axe_complaints(page) == []
+    shoot(page, album, f"quotas-{size}")
+    keep("desk", "50")
+    expect(status).to_contain_text("kept for desk")
+    page.get_by_label("Move the share to").select_option("lab")
+    keep("desk", "12.5")
+    expect(status).to_contain_text("moved from desk to lab")
+    page.get_by_label("Person, group or project").fill("desk")
+    page.get_by_role("button", name="Revoke this quota").click()
+    page.locator("#ask-yes").click()
+    expect(status).to_contain_text("desk is revoked")
+    with Ledger(hospital.ledger) as ledger:
+        quotas = ledger.budget_state("visits").accounts.quotas
+    assert quotas["lab"].limit.epsilon == 375 * 10**9 and not quotas["desk"].members
 
 
 def see_what_makes_it_better(page: Page) -> None:

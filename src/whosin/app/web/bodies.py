@@ -219,6 +219,22 @@ class ReleaseBody(Body):
     )
 
 
+class QuotaBody(Body):
+    """A share of a dataset's budget that is kept for some people, moved or taken back."""
+
+    dataset: Short
+    quota: Short = Field(description="What it is called: a person, a group or a project")
+    share: Short | None = Field(
+        default=None, description="Of the whole budget, such as 1/4 or 25%: all that they may spend"
+    )
+    until: Short | None = Field(default=None, description="The last day, such as 2027-12-31")
+    members: list[Short] | None = Field(
+        default=None, max_length=100, description="Who may spend it; whoever has its name, if none"
+    )
+    to: Short | None = Field(default=None, description="Move the share to this quota")
+    revoke: bool = Field(default=False, description="Take back what is unspent")
+
+
 class StudyBody(PlanBody):
     """A promise about an association study, and how SNPs are chosen under it."""
 
