@@ -454,7 +454,12 @@ def check_session(  # noqa: PLR0913 (all by name)
         entered = budget_state.accounts.enter_period(budget_state.schedule, moment[:10])
         after, _ = entered.pay(spend, total.relation, known, quota)
         if after.total.within(total.limit):
-            check_limits(budget_state, [spend], after, {part or "": known}, quota, moment)
+            try:
+                check_limits(budget_state, [spend], after, {part or "": known}, quota, moment)
+            except BudgetRefused as error:
+                left = round(budget_state.left_for(who, level) * encoding.EPSILON_UNITS)
+                hint = _describe_share(left, plan)
+                raise BudgetRefused(str(error), field=error.field, hint=hint) from None
             return
         views = budget_state.limits(moment[:10], quota, None if part is None else known)
         seen = min(views.values(), key=lambda each: each.left)
@@ -485,11 +490,17 @@ def _is_share(cost: Cost, share: Budget) -> bool:
 
 def _fitting_share(budget_state: BudgetState, plan: Plan) -> str:
     """Which share of the plan would fit, if any."""
+    return _describe_share(budget_state.spendable_units, plan)
+
+
+def _describe_share(fits: int, plan: Plan) -> str:
+    """Which share of the plan takes no more than so many units of ε, if any."""
     whole = encoding.budget_units(plan.epsilon, "epsilon of the plan")
-    fits = budget_state.spendable_units
     if not 0 < fits < whole:
         return ""
-    return f"a share of 1/{-(-whole // fits)} of the plan would fit"
+    parts = whole // fits
+    parts += whole // parts > fits
+    return f'a share of 1/{parts} of the plan would fit: share = "1/{parts}"'
 
 
 def pay_debits(

@@ -260,6 +260,8 @@ class Preflight:
         meaningless: questions whose intervals will be that whatever the rows are.
         missing_periods: of running totals, by question, the periods that no row is in.
         changed_periods: those whose rows are not the ones that earlier steps were drawn from.
+        unreadable: where a period's share makes all answers too noisy to read whatever the rows
+            are: each question with the size of a group that it needs, in rows or people.
     """
 
     columns: tuple[ColumnLook, ...] = ()
@@ -271,6 +273,7 @@ class Preflight:
     meaningless: tuple[str, ...] = ()
     missing_periods: tuple[tuple[str, str], ...] = ()
     changed_periods: tuple[tuple[str, str], ...] = ()
+    unreadable: tuple[tuple[str, float, str], ...] = ()
 
     @property
     def stops(self) -> bool:
@@ -374,11 +377,14 @@ def look_before_debit(
     estimates: Sequence[CostEstimate],
     ledger: Ledger | None = None,
     dataset: str = "",
+    *,
+    dated: bool = False,
 ) -> Preflight:
     """The curator's look at what questions use, before the first debit; nothing is spent.
 
     Args:
         ledger: where the dataset may have answered before.
+        dated: whether they spend the share of a period.
 
     Raises:
         ScanFailed: the engine failed; its words, which may name rows, are not repeated.
@@ -407,6 +413,7 @@ def look_before_debit(
             meaningless=meaningless_titles(estimates),
             missing_periods=tuple(missing),
             changed_periods=tuple(changed),
+            unreadable=_list_unreadable(estimates, found.rows) if dated else (),
         )
     except WhosinError:
         raise
@@ -416,6 +423,19 @@ def look_before_debit(
             "spent",
             hint="see whether other programs can read the table",
         ) from None
+
+
+def _list_unreadable(
+    estimates: Sequence[CostEstimate], rows: int
+) -> tuple[tuple[str, float, str], ...]:
+    """What each question needs, where that is more than all rows for every one of them."""
+    needed = [
+        (each.title, each.readable_from or 0.0, each.readable_unit)
+        for each in estimates
+        if each.readable_unit != "sum"
+    ]
+    beyond = len(needed) == len(estimates) and all(size > rows for _, size, _ in needed)
+    return tuple(needed) if beyond else ()
 
 
 def run_preflight(

@@ -126,7 +126,7 @@ class Session:
         self._settings = batch and {**batch["budget"], "share": None}
         self._again, self._looks = again, preflight and curator
         self._about = read_statements(about or {})
-        self.schedule = schedule
+        self.schedule, self._dated = schedule, False
         try:
             self._open(queries, amend, copies, new_people)
         except BaseException:
@@ -184,7 +184,8 @@ class Session:
             return
         from whosin.release.inspection import look_before_debit
 
-        found = look_before_debit(self.table, asked, estimates, self.ledger, self.dataset)
+        home = self.ledger, self.dataset
+        found = look_before_debit(self.table, asked, estimates, *home, dated=self._dated)
         if found.stops or found.changed_periods:
             raise found.refuse("Session(…, preflight=False)", details=True)
         for line in found.lines:
@@ -429,7 +430,7 @@ class Session:
         if not known and self.schedule is not None:
             schedule = Schedule.plan(self.schedule, budget, today)
         if schedule is not None and self.plan.query is None:
-            self.share = schedule.share(min(moments, default=today), budget)
+            self.share, self._dated = schedule.share(min(moments, default=today), budget), True
 
     def _check_remaining(self, state: BudgetState, part: str | None, cost: Cost | None) -> None:
         """Refuse a session where nothing is left; say so where it takes most of what is left."""

@@ -651,6 +651,14 @@ def describe_preflight(found: Preflight) -> list[str]:
         for title, periods in found.missing_periods
     ]
     lines += [describe_changed_periods(*each) for each in found.changed_periods]
+    if found.unreadable:
+        needs = ", ".join(
+            f"“{title}” needs {format_figures(size, 3, 'up')} {unit} in a group"
+            for title, size, unit in found.unreadable
+        )
+        rows = f"the table has {format_count(found.rows)} rows"
+        share = "all answers are too noisy to read at this period’s share of the budget"
+        lines.append(f"{share}: {needs}, and {rows}; fewer periods have larger shares")
     return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
 
 
