@@ -177,9 +177,8 @@ class Session:
         """The curator's look, once for a batch, and never at one that was paid for."""
         if not self._looks or self._begun:
             return
-        paid = {
-            f"{self.request}/{self._asked + at}" for at in range(len(paid_estimates(estimates)))
-        }
+        numbers = range(self._asked, self._asked + len(paid_estimates(estimates)))
+        paid = {f"{self.request}/{number}" for number in numbers}
         if paid & self._paid():
             return
         from whosin.release.inspection import look_before_debit
