@@ -326,7 +326,7 @@ def test_a_period_whose_share_leaves_nothing_readable_is_warned_of(run, clock, t
         code, _, err = run("release", path, "--yes")
         assert code == 0 and (said in " ".join(err.split())) == warned
         if warned:
-            needs = "“count” needs 307 people in a group, and the table has 200 rows"
+            needs = "“count” needs 284 people in a group, and the table has 200 rows"
             assert needs in " ".join(err.split())
     # Where a share was chosen, it is not that of the period.
     clock("2027-02-20")

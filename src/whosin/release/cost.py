@@ -455,24 +455,6 @@ def continue_streams(
     return found
 
 
-def find_changed_periods(
-    table: Table, queries: Sequence[Any], ledger: Ledger, dataset: str
-) -> list[tuple[str, str]]:
-    """The titles of running totals whose next steps would be drawn from other rows than the steps
-    before, each with the periods that changed. For curators alone."""
-    from whosin.release.queries import Running
-
-    registered, found = ledger.budget_state(dataset).registered, list[tuple[str, str]]()
-    if registered is None:
-        return found
-    for query in (each for each in queries if isinstance(each, Running)):
-        asked = query.restrict_table(table)
-        stored = ledger.answers(dataset, f"{query.stream_request(asked)}/")
-        if changed := query.list_changed_periods(asked, stored, registered.seal_rows):
-            found.append((query.title, ", ".join(changed)))
-    return found
-
-
 def common_part(queries: object, table: Table) -> str | None:
     """The part that all queries are about, if there is one."""
     listed = queries if isinstance(queries, list | tuple) else [queries]

@@ -15,7 +15,6 @@ from typing import Any
 from whosin.errors import (
     BudgetRefused,
     LazyModule,
-    Mistakes,
     ScanFailed,
     WhosinError,
     shorten,
@@ -28,10 +27,11 @@ from whosin.release.conditions import condition_columns, parse_condition
 from whosin.release.contribution_bounds import (
     ContributionPolicy,
     column_behind,
+    contribution_policies,
     filter_rows,
     may_vary,
 )
-from whosin.release.cost import CostEstimate, find_changed_periods
+from whosin.release.cost import CostEstimate
 from whosin.release.domains import (
     CLAMP,
     Dates,
@@ -260,8 +260,7 @@ class Preflight:
         meaningless: questions whose intervals will be that whatever the rows are.
         missing_periods: of running totals, by question, the periods that no row is in.
         changed_periods: those whose rows are not the ones that earlier steps were drawn from.
-        unreadable: where a period's share makes all answers too noisy to read whatever the rows
-            are: each question with the size of a group that it needs, in rows or people.
+        unreadable: questions that no rows could answer at a period's share, with what each needs.
     """
 
     columns: tuple[ColumnLook, ...] = ()
@@ -335,9 +334,8 @@ class Preflight:
             accept: how to accept it.
         """
         if self.asks:
-            hint = f"{accept} releases it as it is; else raise the bounds, or ask less"
-            if self.changed_periods:
-                hint = f"{accept} releases it as it is; else keep the rows of earlier periods"
+            better = "keep those rows" if self.changed_periods else "raise the bounds, or ask less"
+            hint = f"{accept} releases it as it is; else {better}"
             raise _refuse("; ".join(self.asks), "queries", hint)
 
 
@@ -356,16 +354,6 @@ def _describe_cuts(looks: Sequence[BoundLook]) -> str:
     return f"{bounds} {leave} out {kinds} of more than a third of the privacy units"
 
 
-def contribution_policies(table: Table, queries: Sequence[Any]) -> list[ContributionPolicy]:
-    """What of the rows counts in each answer."""
-    result, mistakes = list[ContributionPolicy](), Mistakes()
-    for index, query in enumerate(queries):
-        with mistakes.collect(f"queries[{index}]"), query.at_own_key():
-            result.append(query.contribution_policy(query.restrict_table(table)))
-    mistakes.raise_all()
-    return result
-
-
 def meaningless_titles(estimates: Sequence[CostEstimate]) -> tuple[str, ...]:
     """Questions whose 95% intervals will be the whole declared range, whatever the rows are."""
     return tuple(each.title for each in estimates if each.says_nothing)
@@ -377,7 +365,6 @@ def look_before_debit(
     estimates: Sequence[CostEstimate],
     ledger: Ledger | None = None,
     dataset: str = "",
-    *,
     dated: bool = False,
 ) -> Preflight:
     """The curator's look at what questions use, before the first debit; nothing is spent.
@@ -389,7 +376,8 @@ def look_before_debit(
     Raises:
         ScanFailed: the engine failed; its words, which may name rows, are not repeated.
     """
-    from whosin.release.queries import Running
+    from whosin.release.accuracy import list_unreadable
+    from whosin.release.queries.running import find_changed_periods, find_missing_periods
 
     conditions = dict.fromkeys(query.where for query in queries if query.where is not None)
     queries = [
@@ -400,20 +388,12 @@ def look_before_debit(
     try:
         sizes = [each.told_from for each in estimates]
         found = run_preflight(table, list(conditions), policies, queries, sizes)
-        missing = [
-            (query.title, ", ".join(periods))
-            for query in queries
-            if isinstance(query, Running)
-            and (periods := query.list_missing_periods(query.restrict_table(table)))
-        ]
-        known = ledger is not None and any(each.first is not None for each in estimates)
-        changed = find_changed_periods(table, queries, ledger, dataset) if ledger and known else []
         return replace(
             found,
             meaningless=meaningless_titles(estimates),
-            missing_periods=tuple(missing),
-            changed_periods=tuple(changed),
-            unreadable=_list_unreadable(estimates, found.rows) if dated else (),
+            missing_periods=tuple(find_missing_periods(table, queries)),
+            changed_periods=tuple(find_changed_periods(table, queries, ledger, dataset)),
+            unreadable=list_unreadable(estimates, found.rows) if dated else (),
         )
     except WhosinError:
         raise
@@ -423,19 +403,6 @@ def look_before_debit(
             "spent",
             hint="see whether other programs can read the table",
         ) from None
-
-
-def _list_unreadable(
-    estimates: Sequence[CostEstimate], rows: int
-) -> tuple[tuple[str, float, str], ...]:
-    """What each question needs, where that is more than all rows for every one of them."""
-    needed = [
-        (each.title, each.readable_from or 0.0, each.readable_unit)
-        for each in estimates
-        if each.readable_unit != "sum"
-    ]
-    beyond = len(needed) == len(estimates) and all(size > rows for _, size, _ in needed)
-    return tuple(needed) if beyond else ()
 
 
 def run_preflight(

@@ -355,7 +355,7 @@ class Scenario:
 
     def contribution_policies(self, table: Table) -> list[ContributionPolicy]:
         """What of the rows counts in each answer."""
-        from whosin.release.inspection import contribution_policies
+        from whosin.release.contribution_bounds import contribution_policies
 
         with self.locate_errors():
             return contribution_policies(table, self.queries)

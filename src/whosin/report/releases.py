@@ -21,7 +21,12 @@ from whosin.release.domains import describe_misspelt_days
 from whosin.release.queries import QUERIES, Query
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report import card
-from whosin.report.accounts import accounts_lines, describe_people
+from whosin.report.accounts import (
+    accounts_lines,
+    describe_changed_periods,
+    describe_people,
+    describe_unreadable,
+)
 from whosin.report.card import (
     budget_state_card,
     budget_words,
@@ -651,22 +656,8 @@ def describe_preflight(found: Preflight) -> list[str]:
         for title, periods in found.missing_periods
     ]
     lines += [describe_changed_periods(*each) for each in found.changed_periods]
-    if found.unreadable:
-        needs = ", ".join(
-            f"“{title}” needs {format_figures(size, 3, 'up')} {unit} in a group"
-            for title, size, unit in found.unreadable
-        )
-        rows = f"the table has {format_count(found.rows)} rows"
-        share = "all answers are too noisy to read at this period’s share of the budget"
-        lines.append(f"{share}: {needs}, and {rows}; fewer periods have larger shares")
+    lines += describe_unreadable(found.unreadable, found.rows)
     return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
-
-
-def describe_changed_periods(title: str, periods: str) -> str:
-    return (
-        f"{title}: the rows of {periods} have changed since they were counted; what was paid for "
-        "covers files that keep them, and these totals can say more of whoever was moved"
-    )
 
 
 def _larger_bounds(look: BoundLook) -> str:

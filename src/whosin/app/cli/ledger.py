@@ -111,8 +111,8 @@ def amend(
     The budget stays: next month's file is paid from what this month's left. Whose rows they are
     (the privacy unit) can never change.
     """
-    from whosin.release.cost import find_changed_periods
-    from whosin.report.releases import describe_changed_periods
+    from whosin.release.queries.running import find_changed_periods
+    from whosin.report.accounts import describe_changed_periods
 
     loaded, registration = _register_scenario(scenario)
     with _open_ledger(ledger) as opened:

@@ -29,7 +29,7 @@ import numpy as np
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput, UnknownName, read_whole
 from whosin.exact import Array, format_figures
-from whosin.ledger import encoding
+from whosin.ledger import Ledger, encoding
 from whosin.ledger.budget import COUNTED_NOTION, NEIGHBOUR_RELATIONS, Cost, Spend
 from whosin.ledger.registry import STEP_KEY
 from whosin.noise import GaussianNoise
@@ -435,6 +435,30 @@ class Running(GroupedQuery):
             pairs = pairs.mutate(**{names[-1]: own})
         kept = [(pairs[period] == pairs[name]).fill_null(False) for name in names]
         return pairs.filter(ibis.or_(*kept)).drop(*names)
+
+
+def find_missing_periods(table: Table, queries: Sequence[Any]) -> list[tuple[str, str]]:
+    """The titles of running totals, each with the periods that no row is in. For curators alone."""
+    asked = (query for query in queries if isinstance(query, Running))
+    pairs = ((each, each.list_missing_periods(each.restrict_table(table))) for each in asked)
+    return [(query.title, ", ".join(periods)) for query, periods in pairs if periods]
+
+
+def find_changed_periods(
+    table: Table, queries: Sequence[Any], ledger: Ledger | None, dataset: str
+) -> list[tuple[str, str]]:
+    """The titles of running totals whose next steps would be drawn from other rows than the steps
+    before, each with the periods that changed. For curators alone."""
+    registered = None if ledger is None else ledger.budget_state(dataset).registered
+    found = list[tuple[str, str]]()
+    if ledger is None or registered is None:
+        return found
+    for query in (each for each in queries if isinstance(each, Running)):
+        asked = query.restrict_table(table)
+        stored = ledger.answers(dataset, f"{query.stream_request(asked)}/")
+        if changed := query.list_changed_periods(asked, stored, registered.seal_rows):
+            found.append((query.title, ", ".join(changed)))
+    return found
 
 
 def _seal_prints(
