@@ -292,3 +292,8 @@ def list_unreadable(
     ]
     beyond = len(needed) == len(estimates) and all(size > rows for _, size, _ in needed)
     return tuple(needed) if beyond else ()
+
+
+def meaningless_titles(estimates: Sequence[CostEstimate]) -> tuple[str, ...]:
+    """Questions whose 95% intervals will be the whole declared range, whatever the rows are."""
+    return tuple(each.title for each in estimates if each.says_nothing)

@@ -354,11 +354,6 @@ def _describe_cuts(looks: Sequence[BoundLook]) -> str:
     return f"{bounds} {leave} out {kinds} of more than a third of the privacy units"
 
 
-def meaningless_titles(estimates: Sequence[CostEstimate]) -> tuple[str, ...]:
-    """Questions whose 95% intervals will be the whole declared range, whatever the rows are."""
-    return tuple(each.title for each in estimates if each.says_nothing)
-
-
 def look_before_debit(
     table: Table,
     queries: Sequence[Any],
@@ -376,7 +371,7 @@ def look_before_debit(
     Raises:
         ScanFailed: the engine failed; its words, which may name rows, are not repeated.
     """
-    from whosin.release.accuracy import list_unreadable
+    from whosin.release.accuracy import list_unreadable, meaningless_titles
     from whosin.release.queries.running import find_changed_periods, find_missing_periods
 
     conditions = dict.fromkeys(query.where for query in queries if query.where is not None)

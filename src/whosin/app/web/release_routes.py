@@ -45,7 +45,7 @@ from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import Budget
 from whosin.ledger.registry import PeopleBudget, suspend_dataset
 from whosin.release import Answer, Release
-from whosin.release.accuracy import suggest_changes
+from whosin.release.accuracy import meaningless_titles, suggest_changes
 from whosin.release.answer import read_releases
 from whosin.release.cost import batch_cost
 from whosin.release.inspection import (
@@ -53,7 +53,6 @@ from whosin.release.inspection import (
     InspectionFinding,
     Preflight,
     check_table,
-    meaningless_titles,
 )
 from whosin.release.queries.base import scenario_keys
 from whosin.release.sql import parse_queries
