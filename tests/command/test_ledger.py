@@ -11,6 +11,8 @@ import pytest
 import whosin as wi
 from command import answer
 from whosin.ledger import Cost, Spend, encoding
+from whosin.release import Count
+from whosin.release.scenario import load_scenario
 
 
 @pytest.fixture
@@ -290,3 +292,48 @@ def test_a_dry_run_says_what_its_asker_has_left_and_whether_a_release_is_refused
     monkeypatch.setitem(globals(), "ASKED", ASKED.replace("1/4", "1/3"))
     dearer, _ = foreseen(run, monkeypatch, "eve")
     assert not dearer["known"] and "quota 'eve'" in dearer["refusal"]
+
+
+def test_a_member_who_asks_for_everything_is_told_which_share_fits(run, monkeypatch, tmp_path):
+    """A plain release takes the whole budget, and its refusal named no way out."""
+    (tmp_path / "stays.csv").write_text("who,ward\np,a\nq,b\nr,a\n")
+    text = ASKED.replace('[budget]\nshare = "1/4"\n', "")
+    (tmp_path / "stays.toml").write_text(text)
+    assert run("ledger create books.db stays --scenario stays.toml")[0] == 0
+    assert run("ledger quota books.db stays team --share 1/3 --member eve")[0] == 0
+    monkeypatch.setenv("LOGNAME", "eve")
+    for option in ("--yes", "--dry-run"):
+        code, out, err = run("release stays.toml", option)
+        said = " ".join((out + err).split())
+        assert (code, "quota 'team'" in said) == (int(option == "--yes"), True)
+        assert 'a share of 1/3 of the plan would fit: share = "1/3"' in said
+    (tmp_path / "stays.toml").write_text(f'{text}[budget]\nshare = "1/3"\n')
+    assert run("release stays.toml --yes")[0] == 0
+    code, _, err = run("release stays.toml --yes --again")
+    assert code == 1 and "quota 'team'" in err and "would fit" not in err
+
+
+def test_a_period_whose_share_leaves_nothing_readable_is_warned_of(run, clock, tmp_path):
+    """A month of five years of equal shares counts three people as −15 ± 443, without a word."""
+    clock("2027-01-20")
+    rows = "".join(f"p{n},{'ab'[n % 2]}\n" for n in range(200))
+    (tmp_path / "stays.csv").write_text(f"who,ward\n{rows}")
+    text = ASKED.replace('[budget]\nshare = "1/4"\n', "")
+    text += 'by = ["ward"]\n[schedule]\nevery = "month"\nuntil = "{}"\n'
+    path, said = tmp_path / "stays.toml", "too noisy to read at this period’s share"
+    for until, warned in (("2031-12", True), ("2027-02", False)):
+        path.write_text(text.format(until).replace("books.db", f"{until}.db"))
+        code, _, err = run("release", path, "--yes")
+        assert code == 0 and (said in " ".join(err.split())) == warned
+        if warned:
+            needs = "“count” needs 284 people in a group, and the table has 200 rows"
+            assert needs in " ".join(err.split())
+    # Where a share was chosen, it is not that of the period.
+    clock("2027-02-20")
+    path.write_text(path.read_text().replace("[schedule]", '[budget]\nshare = "1/90"\n[schedule]'))
+    code, _, err = run("release", path, "--yes")
+    assert code == 0 and said not in " ".join(err.split())
+    path.write_text(text.format("2031-12").replace("books.db", "again.db"))
+    said = pytest.warns(UserWarning, match="too noisy to read at this period’s share")
+    with load_scenario(path).open_session(preflight=True) as session, said:
+        session.release(Count())

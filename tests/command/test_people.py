@@ -395,6 +395,37 @@ def test_an_earlier_month_is_shown_again_under_a_schedule(release, tmp_path):
             assert (state["dataset"], state["debits"]) == ("january", 3)
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_a_scenario_without_the_schedule_spends_the_share_of_the_period(
+    release, run, tmp_path, clock, noise
+):
+    """It was taken to spend all of the plan, and refused for a δ that no answer needs."""
+    clock("2027-01-20")
+    text = SCENARIO.format(name="january").replace(
+        "posterior = 0.6", "posterior = 0.6\ndelta = 1e-6"
+    )
+    said, silent = f'noise = "{noise}"\nshare = "1/4"', f'noise = "{noise}"'
+    path = tmp_path / "january.toml"
+    text = text.replace('share = "1/4"', silent)
+    path.write_text(f'{text}[schedule]\nevery = "month"\nuntil = "2027-04"\n')
+    books = tmp_path / "ledger.db"
+    assert run("ledger create", books, "january", "--scenario", path)[0] == 0
+    expected = json.loads(run("release", path, "--dry-run", "--json")[1])
+    path.write_text(text)
+    dry = json.loads(run("release", path, "--dry-run", "--json")[1])
+    assert dry["estimates"] == expected["estimates"] and dry["asker"]["refusal"] is None
+    code, out, err = run("sql", path, "SELECT COUNT(*) FROM january", "--dry-run", "--json")
+    assert code == 0 and json.loads(out)["asker"]["refusal"] is None
+    code, made, err = release("january")
+    assert (code, err) == (0, "") and made["budget_state"]["debits"] == 1
+    assert made["answers"][0]["noise"] == dry["estimates"][0]["noise"]
+    code, made, err = release("january", "--again")  # the period has nothing left
+    assert code == 1 and "in its period from 2027-01-20" in err and "δ" not in err
+    path.write_text(text.replace(silent, said))
+    clock("2027-02-20")
+    assert release("january", "--again")[0] == 0
+
+
 @pytest.mark.parametrize("unspent", ["rolls-on", "lapses"])
 @pytest.mark.parametrize(
     "said",

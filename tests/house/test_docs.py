@@ -1,8 +1,9 @@
 """Every example in README.md, docs/ and the docstrings runs and prints what it says.
 
 In Markdown: ```pycon blocks are doctests, ```python blocks run, and in ```console blocks a line
-`$ whosin …` runs the command, `$ cat FILE` makes the file that is shown, `$ sed …` runs as it is,
-and a last line `...` stands for more output; other commands are for people and are left alone.
+`$ whosin …` runs the command, with a variable before it, `$ cat FILE` makes the file that is shown,
+`$ sed …` runs as it is, and a last line `...` stands for more output; other commands are for people
+and are left alone.
 Blocks of one page share their variables and a folder.
 """
 
@@ -53,20 +54,29 @@ def squeeze(text: str) -> str:
 def run_console(text: str, capsys) -> None:
     for command, expected in console_steps(text):
         words = shlex.split(command, comments=True)
-        if words[0] == "cat":
-            Path(words[1]).write_text(expected, encoding="utf-8")
-        elif words[0] == "sed":
-            subprocess.run(command, shell=True, check=True)
-        elif words[0] == "whosin":
-            capsys.readouterr()
-            if words[-2:-1] == [";"]:
-                words = words[:-2]
-            main(words[1:])
-            streams = capsys.readouterr()
-            shown = squeeze(streams.out + streams.err)
-            if expected.rstrip().endswith("\n..."):  # only the beginning is quoted
-                shown, expected = shown[: len(squeeze(expected)) - 4], expected.rstrip()[:-4]
-            assert shown == squeeze(expected), command
+        name, _, value = words[0].partition("=")
+        with pytest.MonkeyPatch.context() as patch:
+            if value:
+                patch.setenv(name, value)
+                words = words[1:]
+            run_step(command, words, expected, capsys)
+
+
+def run_step(command: str, words: list[str], expected: str, capsys) -> None:
+    if words[0] == "cat":
+        Path(words[1]).write_text(expected, encoding="utf-8")
+    elif words[0] == "sed":
+        subprocess.run(command, shell=True, check=True)
+    elif words[0] == "whosin":
+        capsys.readouterr()
+        if words[-2:-1] == [";"]:
+            words = words[:-2]
+        main(words[1:])
+        streams = capsys.readouterr()
+        shown = squeeze(streams.out + streams.err)
+        if expected.rstrip().endswith("\n..."):  # only the beginning is quoted
+            shown, expected = shown[: len(squeeze(expected)) - 4], expected.rstrip()[:-4]
+        assert shown == squeeze(expected), command
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)

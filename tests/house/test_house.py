@@ -47,11 +47,6 @@ PREPOSITIONS = frozenset(
     ["of", "on", "at", "in", "as", "by", "with", "without", "from", "to", "beside", "within"]
 )
 
-SINGLE_IMPORTERS = {
-    "whosin.app.web.ledger_routes": "a group of routes a file",
-}
-"""Modules of under 200 lines that one sibling alone imports, and why they stand by themselves."""
-
 TERSE_NAMES = {
     "numbers_at": "at a place",
     "sample_with_without": "both sides at once",
@@ -166,7 +161,7 @@ def test_no_small_module_serves_one_sibling_alone():
         sibling = user.rpartition(".")[0] == name.rpartition(".")[0]
         if sibling and modules()[user][0].name != "__init__.py":
             alone.add(name)
-    assert alone == set(SINGLE_IMPORTERS)
+    assert alone == set()
 
 
 def test_module_names_are_used_once():

@@ -19,6 +19,7 @@ from whosin.release import Session, Values
 from whosin.release.answer import read_releases
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.cost import batch_cost
+from whosin.release.sql import parse_queries
 from whosin.report.accounts import accounts_lines
 
 REGIONS = ["south", "north", "east"]
@@ -65,12 +66,12 @@ def test_a_part_has_the_people_that_its_rule_says(by_row):
             table = make_table(rows)
             everyone = {who for who, _, _ in rows} - {None}
             people = Counter(part_of(rows, who) for who in everyone)
-            old = {
-                (who, part_of(rows, who))
-                for who, region, age in rows
-                if who is not None and age > 40 and part_of(rows, who) == region
-            }
-            older = Counter(part for _, part in old)
+            older = Counter(
+                region
+                for who, region in {
+                    (who, region) for who, region, age in rows if who is not None and age > 40
+                }
+            )
         for part in REGIONS:
             assert count(release.Count(part=part), table) == people[part]
             where = f"region = '{part}' and age > 40"
@@ -149,8 +150,25 @@ def test_a_question_by_the_parts_column_is_about_everyone(tmp_path):
         ):
             (estimate,) = session.dry_run(query)
             assert estimate.spend.part is None
-        (estimate,) = session.dry_run(release.Count(where="(age > 3) and ('north' = region)"))
-        assert estimate.spend.part == "north"
+
+
+def test_a_condition_selects_a_part_only_where_it_means_the_same():
+    """Under least(region) someone with rows in two regions is in the first one's part alone, and
+    yet meets a condition about either."""
+    rows: Rows = [("a", "south", 1), ("a", "north", 2), ("b", "north", 3)]
+    query = release.Count(where="(age > 1) and ('north' = region)")
+    constant = {"region": Values(REGIONS, constant=True)}
+    for table, part, people in (
+        (make_table(rows), None, 2),
+        (make_table(rows[1:], "region", domains=constant), "north", 2),
+        (make_table(rows, "region", privacy_unit="row"), "north", 2),
+        (make_table(rows, privacy_unit="row"), "north", 2),
+    ):
+        assert query.find_part(table) == part
+        assert count(query, table) == people
+        (asked,) = parse_queries(f"SELECT COUNT(*) FROM people WHERE {query.where}", table)
+        assert asked.find_part(table) == part
+    assert count(release.Count(part="north"), make_table(rows)) == 1
 
 
 def test_what_makes_no_parts_is_refused(tmp_path):
@@ -198,8 +216,8 @@ def test_a_mistake_is_at_the_number_that_the_question_has_in_its_batch():
 
 def test_an_answer_names_its_part_and_a_release_what_each_has_left(tmp_path):
     table = make_table([("a", "north", 1), ("b", "south", 2)])
-    queries = [release.Count(part="north"), release.Count(where="region = 'south'")]
-    queries += [release.Count(), release.Count(by="age", where="region = 'north'")]
+    queries = [release.Count(part="north"), release.Count(part="south")]
+    queries += [release.Count(), release.Count(by="age", part="north", where="age > 0")]
     table.domains["age"] = release.Range(0, 100, edges=(0, 50, 100))
     with Session(table, oracle.PLANS["add-remove"], tmp_path / "l.db", share=1) as session:
         made = session.release(queries, split="optimal")

@@ -28,10 +28,12 @@ import whosin as wi
 from amounts import cases
 from whosin import release
 from whosin.errors import BudgetRefused, InvalidInput, ScanFailed
-from whosin.ledger import encoding
+from whosin.ledger import Ledger, encoding
 from whosin.noise.cumulative import CumulativeNoise, fresh_factor
 from whosin.release import Count, Running, Session, Values
+from whosin.release.answer import read_releases
 from whosin.release.queries.running import TOTAL_COLUMNS, read_totals
+from whosin.release.scenario import load_scenario
 
 PERIODS = 6
 DOMAINS = {
@@ -569,6 +571,104 @@ def test_a_file_that_lost_periods_is_refused_before_it_is_drawn(tmp_path, monkey
     assert " ".join(heads) == "visit value 95% interval in_period 95% interval"
     assert all(re.fullmatch(r"-?\d,\d{3}|-?\d{1,3}", row[5]) for row in rows), rows
     assert "," in rows[0][5]
+
+
+def write_stream(folder: Path, rows: str, upto: str, privacy_unit: str = "who") -> None:
+    (folder / "visits.csv").write_text(f"who,visit\n{rows}\n")
+    text = SCENARIO.replace('"who"', f'"{privacy_unit}"')
+    (folder / "month.toml").write_text(f'{text}upto = "2026-{upto}"\n')
+
+
+JANUARY = "\n".join(f"p{number},2026-01-11" for number in range(2000))
+FEBRUARY = "\n".join(f"q{number},2026-02-11" for number in range(2000))
+MOVED = JANUARY.replace("p7,2026-01-11", "p7,2026-03-11")
+
+
+@pytest.mark.parametrize("unit", ["who", "row"])
+def test_rows_of_earlier_periods_that_changed_are_seen_and_accepted_once(
+    tmp_path, monkeypatch, run, unit
+) -> None:
+    """A file that keeps the last visit of each person alone was published without a word, and can
+    say 6.5 times as much of someone as was paid for in a year."""
+    monkeypatch.chdir(tmp_path)
+    release_month = ["release", "month.toml", "--ledger", "l.db", "--amend"]
+
+    def ask_month(rows: str, upto: str, *more: str) -> tuple[int, str]:
+        write_stream(tmp_path, rows, upto, unit)
+        code, _, err = run("", *release_month, *more)
+        return code, " ".join(err.split())
+
+    assert ask_month(JANUARY, "01") == (0, "")
+    changed = f"{MOVED}\n{FEBRUARY}"
+    code, err = ask_month(changed, "02")
+    assert code == 1 and "running: the rows of 2026-01 have changed since they were counted" in err
+    assert "--yes releases it as it is" in err
+    assert err.count("have changed") == 2  # what was found, and what stopped it
+    with Ledger("l.db") as ledger:
+        assert ledger.budget_state("visits").debits == 1
+    # Another order, or a person twice in a month, changes nothing that is counted.
+    same = "\n".join(reversed(f"{JANUARY}\n{FEBRUARY}".split()))
+    same += "\np7,2026-01-11" if unit == "who" else ""
+    assert ask_month(same, "02") == (0, "")
+    # What was accepted once is not asked again: the newest step was drawn from these rows.
+    further = f"{changed}\nr,2026-03-04"
+    code, err = ask_month(further, "03")
+    assert code == 1 and "the rows of 2026-01 have changed" in err
+    assert ask_month(further, "03", "--yes")[0] == 0
+    assert ask_month(f"{further}\ns,2026-04-04", "04") == (0, "")
+    code, err = ask_month(f"{same}\ns,2026-04-04\nt,2026-05-04", "05")
+    assert code == 1 and "the rows of 2026-03 have changed" in err
+
+
+def test_an_amendment_and_a_session_say_that_earlier_rows_changed(
+    tmp_path, monkeypatch, run
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_stream(tmp_path, JANUARY, "01")
+    assert run("release month.toml --ledger l.db")[0] == 0
+    write_stream(tmp_path, MOVED, "03")
+    _, _, err = run("ledger amend l.db visits --scenario month.toml")
+    assert "the rows of 2026-01 have changed" in " ".join(err.split())
+    loaded = load_scenario("month.toml", ledger="l.db")
+    for options in ({"preflight": True}, {}):
+        with loaded.open_session(**options) as session:
+            if options:
+                with pytest.raises(BudgetRefused, match="the rows of 2026-01 have changed"):
+                    loaded.release(session)
+            else:
+                assert loaded.release(session)[0].rows
+
+
+def test_what_is_kept_of_earlier_rows_tells_nothing_without_the_key(
+    tmp_path, monkeypatch, run
+) -> None:
+    """Two streams about the same rows, and two steps of one, keep unlike digests; neither a debit
+    nor an answer that is shown has any, and no digest is that of a guess without the key."""
+    monkeypatch.chdir(tmp_path)
+    write_stream(tmp_path, f"{JANUARY}\n{FEBRUARY}", "02")
+    text = (tmp_path / "month.toml").read_text()
+    (tmp_path / "month.toml").write_text(text.replace("[budget]", '[budget]\nshare = "1/2"'))
+    assert run("release month.toml --ledger l.db --json")[0] == 0
+    (tmp_path / "other.toml").write_text(
+        (tmp_path / "month.toml").read_text().replace("max_periods = 2", "max_periods = 1")
+    )
+    assert run("release other.toml --ledger l.db --json")[0] == 0
+    with Ledger("l.db") as ledger:
+        answers = ledger.answers("visits", "running-")
+        sealed = [digest for each in answers.values() for digest in each["sealed"]]
+        assert len(answers) == 4 and len(set(sealed)) == len(sealed) == 8
+        shown = str([entry.to_dict() for entry in ledger.history("visits")])
+        shown += str([each.to_dict() for each in read_releases(ledger, "visits")])
+        assert not any(digest in shown for digest in sealed)
+        loaded = load_scenario("month.toml", ledger="l.db")
+        table, (query,) = loaded.open_table(), loaded.queries
+        prints = query.period_prints(table)
+        texts = [encoding.canonical_json([home, each]) for home in answers for each in prints]
+        registered = ledger.budget_state("visits").registered
+        assert {registered.seal("rows", text) for text in texts} & set(sealed)
+        other = type(registered).of(registered.registration)
+        assert not {other.seal("rows", text) for text in texts} & set(sealed)
+        assert not {encoding.digest_text(text) for text in texts} & set(sealed)
 
 
 def test_a_draft_proposes_running_totals_as_the_guide_has_them(tmp_path, run) -> None:

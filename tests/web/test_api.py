@@ -193,7 +193,7 @@ def test_a_download_never_releases(server, hospital):
     for path in ("/api/release/csv", "/api/release/parquet", "/api/release/report"):
         problem(server.post(path, json=body), 404, "request")
     assert not Path(hospital.ledger).exists()
-    assert server.get("/api/ledger").json() == {"datasets": [], "together": []}
+    assert server.get("/api/ledger").json()["datasets"] == []
 
 
 def test_verify_shows_its_witness(still):

@@ -134,6 +134,83 @@ def test_answers_that_were_measured_at_once_are_fetched_again(server, hospital):
         assert ledger.budget_state("hospital").debits == debits
 
 
+SCHEDULE = {"every": "month", "until": "2099-12", "unspent": "lapses"}
+
+
+def test_a_schedule_is_read_and_its_period_s_share_is_spent(server, hospital, tmp_path):
+    """Every route refused the key; and without it a release of a dataset that has a schedule was
+    taken to spend everything, with different reasons from the estimate and the release."""
+    text = """
+[target]
+epsilon = 1
+[table]
+source = "hospital.parquet"
+privacy_unit = "patient"
+[schedule]
+every = "month"
+until = "2099-12"
+unspent = "lapses"
+[[queries]]
+kind = "count"
+"""
+    (hospital.folder / "month.toml").write_text(text)
+    read = server.post("/api/scenario/read", json={"text": text}).json()
+    assert read == server.get("/api/scenario", params={"file": "month.toml"}).json()
+    body = read["scenario"]
+    assert body["schedule"] == SCHEDULE and read["notes"] == []
+    assert tomllib.loads(server.post("/api/scenario/toml", json=body).text)["schedule"] == SCHEDULE
+    new = server.post("/api/estimate", json=body).json()
+    assert new["refusal"] is None and 0 < new["total_epsilon"] < 1 / 800
+    wrong = server.post("/api/estimate", json=body | {"schedule": {"every": "moon"}})
+    assert "moon" in problem(wrong, 422, "schedule")
+    asked = {"scenario": body, "accept": True, "request": "the-first-one"}
+    made = server.post("/api/release", json=asked)
+    assert made.status_code == 200, made.text
+    assert server.post("/api/release", json=asked).json()["answers"] == made.json()["answers"]
+    bare = {key: value for key, value in body.items() if key != "schedule"}
+    for each in (body, bare):
+        each = each | {"queries": [{"kind": "count", "name": "again"}]}
+        found = server.post("/api/estimate", json=each).json()
+        assert found["total_epsilon"] == new["total_epsilon"]
+        assert "in its period" in found["refusal"]
+        refused = server.post("/api/release", json={"scenario": each, "accept": True})
+        assert "in its period" in problem(refused, 409)
+    other = body | {"schedule": SCHEDULE | {"until": "2050-12"}, "queries": [{"kind": "rows"}]}
+    found = server.post("/api/estimate", json=other).json()
+    refused = server.post("/api/release", json={"scenario": other, "accept": True})
+    for words in (problem(refused, 409), found["refusal"]):
+        assert "has another schedule" in words
+    (tmp_path / "again.py").write_text(server.post("/api/scenario/script", json=asked).text)
+    assert "count" in run_script(tmp_path / "again.py", hospital.folder, hospital.ledger)
+
+
+def test_a_further_step_of_running_totals_is_no_expense(server, hospital):
+    """The estimate said that the ledger would refuse it, since the first step had spent all."""
+    rows = "patient,month\na,2025-01-03\nb,2025-01-09\na,2025-02-05\n"
+    (hospital.folder / "stays.csv").write_text(rows)
+    body = {
+        "target": {"epsilon": 1, "delta": "1e-6"},
+        "table": {"source": "stays.csv", "privacy_unit": "patient"},
+        "domains": {"month": {"lower": "2025-01-01", "upper": "2025-12-31", "edges": "month"}},
+        "budget": {"noise": "gaussian"},
+        "queries": [{"kind": "running", "column": "month", "upto": "2025-01"}],
+    }
+    assert server.post("/api/release", json={"scenario": body, "accept": True}).status_code == 200
+    step = body | {"queries": [{"kind": "running", "column": "month", "upto": "2025-02"}]}
+    assert server.post("/api/estimate", json=step).json()["refusal"] is None
+    made = server.post("/api/release", json={"scenario": step, "accept": True})
+    assert made.status_code == 200 and len(made.json()["answers"][0]["rows"]) == 2
+    moved = rows.replace("b,2025-01-09", "b,2025-03-09")
+    (hospital.folder / "stays.csv").write_text(moved)
+    step |= {"queries": [{"kind": "running", "column": "month", "upto": "2025-03"}]}
+    step |= {"continues": "stays"}
+    look = server.post("/api/preflight", json=step).json()
+    assert not look["stops"] and any("2025-01 have changed" in each for each in look["asks"])
+    refused = server.post("/api/release", json={"scenario": step})
+    assert "the rows of 2025-01 have changed" in problem(refused, 409)
+    assert server.post("/api/release", json={"scenario": step, "accept": True}).status_code == 200
+
+
 # Synthetic tables
 
 

@@ -30,6 +30,7 @@ from web_page import (
     shoot,
 )
 from web_server import SCENARIO, problem, program, served
+from whosin import Epsilon, calibrate
 from whosin.app.web.access import Settings, add_user
 from whosin.ledger import Ledger
 from whosin.release.scenario import load_scenario
@@ -718,6 +719,87 @@ def test_a_data_dictionary_fills_in(
     expect(page.get_by_label("upper end of age")).to_have_attribute("aria-invalid", "true")
     page.get_by_label("upper end of age").fill("120")
     see_what_makes_it_better(page)
+
+
+def test_a_schedule_and_parts_stay_through_the_form(
+    hospital: Settings, opened: Opened, serving: Serving, tmp_path: Path
+) -> None:
+    """The form dropped the parts, and the server knew no schedule."""
+    (hospital.folder / "parts.csv").write_text("who,ward\n" + "a,north\nb,south\n" * 9)
+    (hospital.folder / "parts.toml").write_text(
+        "[target]\nepsilon = 1\n"
+        '[table]\nsource = "parts.csv"\nprivacy_unit = "who"\npart = "least(ward)"\n'
+        '[domains]\nward = ["north", "south"]\n'
+        '[schedule]\nevery = "year"\nuntil = "2099"\n'
+        '[[queries]]\nkind = "count"\npart = "north"\n'
+    )
+    url = serving(hospital)
+    page = opened(url)
+    load(page, "parts.toml")
+    for _ in range(2):
+        words = page.locator("#schedule-words")
+        expect(words).to_contain_text("every year, until 2099. These questions spend the share of")
+        expect(page.locator("#table-part")).to_have_value("least(ward)")
+        expect(page.locator("#total")).to_contain_text("is new to the ledger")
+        go_to(page, "release")
+        expect(page.locator("#save-scenario")).to_be_enabled()
+        made = tomllib.loads(saved(page, "Save the scenario", tmp_path).read_text())
+        assert made["schedule"] == {"every": "year", "until": "2099"}
+        assert (made["table"]["part"], made["queries"][0]["part"]) == ("least(ward)", "north")
+        page.wait_for_timeout(300)
+        page.reload()
+    release(page)
+    expect(page.locator("#answers .answer")).to_have_count(1)
+    go_to(page, "price")
+    page.get_by_role("button", name="Leave the schedule out").click()
+    expect(page.locator("#schedule-words")).not_to_contain_text("every year")
+    expect(page.locator("#schedule-words")).to_contain_text("the share of today’s period")
+
+
+@pytest.mark.parametrize("size", ["desktop", "phone"])
+def test_a_curator_keeps_shares_for_people(
+    hospital: Settings, opened: Opened, serving: Serving, album: Path | None, size: str
+) -> None:
+    with Ledger(hospital.ledger) as ledger:
+        ledger.register("visits", calibrate(Epsilon(1)))
+    page = opened(serving(hospital), size, quiet=False)
+    expect(page.locator("#step-data")).to_be_visible()
+    page.get_by_role("link", name="Ledger", exact=True).click()
+    page.get_by_text("Keep a share for some people").click()
+
+    def keep(name: str, share: str, **more: str) -> None:
+        page.get_by_label("Person, group or project").fill(name)
+        page.get_by_label("Share of the budget, in %").fill(share)
+        for label, text in more.items():
+            page.get_by_label(label.replace("_", " ")).fill(text)
+        page.get_by_role("button", name="Keep it").click()
+
+    keep("lab", "25", Last_day="2099-12-31", Names_of_its_members="ann, eve")
+    status = page.locator("#quotas-0 [role=status]")
+    expect(status).to_have_text("25% of the budget is kept for lab.")
+    expect(page.locator("#datasets")).to_contain_text("lab (ann, eve, until 2099-12-31)")
+    expect(page.get_by_label("Person, group or project")).to_be_focused()
+    keep("desk", "90")
+    said = page.locator('[data-error="quota-0"]')
+    expect(said).to_contain_text("would keep more than the 0.75 of the budget")
+    keep("desk", "200")
+    expect(said).to_be_empty()
+    expect(page.locator('[data-error="quota-0.share"]')).to_contain_text("share must be")
+    expect(page.get_by_label("Share of the budget, in %")).to_have_attribute("aria-invalid", "true")
+    assert axe_complaints(page) == []
+    shoot(page, album, f"quotas-{size}")
+    keep("desk", "50")
+    expect(status).to_contain_text("kept for desk")
+    page.get_by_label("Move the share to").select_option("lab")
+    keep("desk", "12.5")
+    expect(status).to_contain_text("moved from desk to lab")
+    page.get_by_label("Person, group or project").fill("desk")
+    page.get_by_role("button", name="Revoke this quota").click()
+    page.locator("#ask-yes").click()
+    expect(status).to_contain_text("desk is revoked")
+    with Ledger(hospital.ledger) as ledger:
+        quotas = ledger.budget_state("visits").accounts.quotas
+    assert quotas["lab"].limit.epsilon == 375 * 10**9 and not quotas["desk"].members
 
 
 def see_what_makes_it_better(page: Page) -> None:

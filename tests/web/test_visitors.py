@@ -218,6 +218,46 @@ def test_the_budget_is_drawn_as_far_as_a_user_may_see_it(shared):
         assert "of others" in theirs
 
 
+def test_curators_keep_shares_for_people_and_nobody_else_does(shared):
+    _, ask = shared
+
+    def keep(who, **body):
+        return ask(who, "POST", "/api/ledger/quota", json={"dataset": "hospital"} | body)
+
+    lab = {"quota": "lab", "share": "25%", "members": ["Ann", "eve"]}
+    assert "only a curator" in problem(keep("Ann", **lab), 403)
+    made = keep("Cyd", **lab, until="2099-12-31")
+    assert made.status_code == 200, made.text
+    (quota,) = made.json()["budget_state"]["quotas"]
+    assert (quota["members"], quota["until"]) == (["Ann", "eve"], "2099-12-31")
+    budget = made.json()["budget_state"]["budget_epsilon"]
+    assert quota["budget"] == pytest.approx(budget / 4)
+    for who in ("Ann", "Cyd"):
+        assert ask(who, "GET", "/api/ledger").json()["curator"] is (who == "Cyd")
+    more = problem(keep("Cyd", quota="desk", share="4/5"), 409)
+    assert "neither spent nor kept" in more
+    assert keep("Cyd", quota="desk", share="1/2").status_code == 200
+    moved = {"quota": "desk", "share": "1/4", "to": "lab"}
+    found = keep("Cyd", **moved).json()["budget_state"]["quotas"]
+    assert {each["quota"]: each["budget"] for each in found} == pytest.approx(
+        {"lab": budget / 2, "desk": budget / 4}
+    )
+    gone = {"quota": "desk", "revoke": True}
+    found = keep("Cyd", **gone).json()["budget_state"]["quotas"]
+    assert {each["quota"]: bool(each["members"]) for each in found} == {"lab": True, "desk": False}
+    for wrong, field in (
+        (gone | {"share": "1/2"}, "share"),
+        (gone | {"revoke": False}, "share"),
+        (moved | {"until": "2099-01-01"}, "until"),
+        (lab | {"until": "soon"}, "until"),
+        (lab | {"share": "2"}, "share"),
+        (lab | {"dataset": "nobody's"}, "dataset"),
+    ):
+        problem(keep("Cyd", **wrong), 422, field)
+    asked = {"scenario": ONE | {"budget": {"share": "3/4"}}, "accept": True}
+    assert "quota 'lab'" in problem(ask("Ann", "POST", "/api/release", json=asked), 409)
+
+
 def test_users_ask_what_was_decided_and_see_their_own_entries(shared):
     settings, ask = shared
     assert read_curators(settings.users) == {"Cyd"}

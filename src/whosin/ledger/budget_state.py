@@ -63,8 +63,7 @@ class BudgetState(Displayed):
         accounts: where it was spent.
         schedule: when it may be spent; None for any time.
         parts: the levels of those parts that cost most, where they were read.
-        closed: the currencies in which nothing can be paid any more, whatever is left of them here:
-            the dataset is beyond what it may come to in them.
+        closed: the currencies in which nothing can be paid any more, whatever is left of them here.
     """
 
     dataset: str
@@ -454,7 +453,12 @@ def check_session(  # noqa: PLR0913 (all by name)
         entered = budget_state.accounts.enter_period(budget_state.schedule, moment[:10])
         after, _ = entered.pay(spend, total.relation, known, quota)
         if after.total.within(total.limit):
-            check_limits(budget_state, [spend], after, {part or "": known}, quota, moment)
+            try:
+                check_limits(budget_state, [spend], after, {part or "": known}, quota, moment)
+            except BudgetRefused as error:
+                left = round(budget_state.left_for(who, level) * encoding.EPSILON_UNITS)
+                hint = _fitting_share(left, plan) if cost is None or _is_share(cost, budget) else ""
+                raise BudgetRefused(str(error), field=error.field, hint=hint) from None
             return
         views = budget_state.limits(moment[:10], quota, None if part is None else known)
         seen = min(views.values(), key=lambda each: each.left)
@@ -472,7 +476,7 @@ def check_session(  # noqa: PLR0913 (all by name)
         raise BudgetRefused(message, field="share")
     needed, have = distinguish_units(budget.epsilon, _left_for_people(seen, budget.epsilon))
     message = f"{asked} needs ε = {needed}, and {name} has {have} left of {budget_words(total)}"
-    raise BudgetRefused(message, field="share", hint=_fitting_share(seen, plan))
+    raise BudgetRefused(message, field="share", hint=_fitting_share(seen.spendable_units, plan))
 
 
 def _is_share(cost: Cost, share: Budget) -> bool:
@@ -483,13 +487,13 @@ def _is_share(cost: Cost, share: Budget) -> bool:
     return spent * 10**6 > given * (10**6 - 1)
 
 
-def _fitting_share(budget_state: BudgetState, plan: Plan) -> str:
-    """Which share of the plan would fit, if any."""
+def _fitting_share(fits: int, plan: Plan) -> str:
+    """Which share of the plan takes no more than so many units of ε, if any."""
     whole = encoding.budget_units(plan.epsilon, "epsilon of the plan")
-    fits = budget_state.spendable_units
     if not 0 < fits < whole:
         return ""
-    return f"a share of 1/{-(-whole // fits)} of the plan would fit"
+    parts = whole // (fits + 1) + 1
+    return f'a share of 1/{parts} of the plan would fit: share = "1/{parts}"'
 
 
 def pay_debits(

@@ -444,10 +444,14 @@ def level_values(dataset: str, part: str, level: PartLevel) -> dict[str, object]
     return {**named, **dict(zip(LEVEL_COLUMNS, numbers, strict=True))}
 
 
-def stored_answers(connection: Any, dataset: str) -> dict[str, str]:
-    """All stored answers by request."""
-    query = select_sql(ANSWERS_TABLE, "dataset = :dataset", ("request", "answer"))
-    return dict(execute_sql(connection, query, dataset=dataset).fetchall())
+def stored_answers(connection: Any, dataset: str, prefix: str = "") -> dict[str, str]:
+    """The stored answers by request; of those that begin with a text."""
+    mine, named = "dataset = :dataset", {"dataset": dataset}
+    if prefix:
+        mine += " AND request >= :first AND request < :last"
+        named |= {"first": prefix, "last": prefix + chr(sys.maxunicode)}
+    query = select_sql(ANSWERS_TABLE, mine, ("request", "answer"))
+    return dict(execute_sql(connection, query, **named).fetchall())
 
 
 @lru_cache(maxsize=256)

@@ -290,6 +290,13 @@ class Ledger(Registry):
         with self._store.reading() as connection:
             return ledger_entries.read_history(connection, self._find(connection, dataset).name)
 
+    def answers(self, dataset: str, prefix: str) -> dict[str, Any]:
+        """The stored answers of the requests that begin with a text."""
+        with self._store.reading() as connection:
+            name = read_name(dataset, "dataset")
+            stored = ledger_entries.stored_answers(connection, name, prefix)
+        return {request: json.loads(text) for request, text in stored.items()}
+
     def find_continued(self, table: str) -> list[str]:
         """The datasets whose history has a table, or a file of one, of this name."""
         histories = ((name, self.history(name)) for name in self.datasets())

@@ -178,6 +178,10 @@ class RegisteredTable:
         """A fingerprint that a debit may record: under the dataset's key, which no entry holds."""
         return _seal_fingerprints({kind: print_}, self.key)[kind]
 
+    def seal_rows(self, text: str) -> str:
+        """The same of what is to be known again of the rows."""
+        return self.seal("rows", text)
+
     def mark_rows(self, registration: Registration, name: str) -> str:
         """A new name of a request about a table that lives, with a mark of its rows of today. Each
         has a salt of its own, so that nobody without the dataset's key can tell whether rows
@@ -207,7 +211,7 @@ class RegisteredTable:
         ]
         if None in known:
             return None
-        return self.seal("rows", encoding.canonical_json([beside, known]))[:SALT_LENGTH]
+        return self.seal_rows(encoding.canonical_json([beside, known]))[:SALT_LENGTH]
 
     def seal_table(self, registration: Registration) -> RegisteredTable:
         """Another table as this dataset would keep it."""

@@ -279,3 +279,21 @@ def plan_widths(
         tuple(index in fitting for index, _ in asked),
         gaussian,
     )
+
+
+def list_unreadable(
+    estimates: Sequence[CostEstimate], rows: int
+) -> tuple[tuple[str, float, str], ...]:
+    """What each question needs, where that is more than all rows for every one of them."""
+    needed = [
+        (each.title, each.readable_from or 0.0, each.readable_unit)
+        for each in estimates
+        if each.readable_unit != "sum"
+    ]
+    beyond = len(needed) == len(estimates) and all(size > rows for _, size, _ in needed)
+    return tuple(needed) if beyond else ()
+
+
+def meaningless_titles(estimates: Sequence[CostEstimate]) -> tuple[str, ...]:
+    """Questions whose 95% intervals will be the whole declared range, whatever the rows are."""
+    return tuple(each.title for each in estimates if each.says_nothing)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from whosin.errors import at
+from whosin.errors import Mistakes, at
 from whosin.exact import format_figures, rational
 from whosin.release.column_expressions import (
     Cellular,
@@ -478,3 +478,13 @@ def square_part(domain: Range) -> tuple[float, Aggregate]:
     low, high = domain.bounds
     half = rational(high - low) / 2
     return float(half), Aggregate("squares", half**2 / 10**6, 0, 10**6)
+
+
+def contribution_policies(table: Table, queries: Sequence[Any]) -> list[ContributionPolicy]:
+    """What of the rows counts in each answer."""
+    result, mistakes = list[ContributionPolicy](), Mistakes()
+    for index, query in enumerate(queries):
+        with mistakes.collect(f"queries[{index}]"), query.at_own_key():
+            result.append(query.contribution_policy(query.restrict_table(table)))
+    mistakes.raise_all()
+    return result

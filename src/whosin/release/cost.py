@@ -11,7 +11,7 @@ with the larger ε of the plan without a δ; `CostEstimate.cautions` then says s
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
@@ -33,7 +33,7 @@ from whosin.ledger.budget import (
     price_spend,
 )
 from whosin.ledger.registration import Registration
-from whosin.ledger.registry import STEP_KEY
+from whosin.ledger.registry import STEP_KEY, check_schedule
 from whosin.noise import GaussianNoise, LaplaceNoise, selection_epsilon, selection_rho, top_k
 from whosin.noise.distributions import Noise, square_root_up
 from whosin.noise.source import MAX_SCALE_PARAMETER
@@ -273,6 +273,8 @@ class CostEstimate:
         first: what was paid for the first step of a stream; None where it is paid now.
         request: of a step of a stream, its own name in the ledger.
         scanned: what steps share while they are answered. Never shown.
+        seal: makes a digest of a text that nobody can test guesses with, of what is to be known
+            again of the rows.
         expected: how good the answer will be, at a few sizes of a group or at the public one.
         readable_from: the least size of a group, in `readable_unit`, whose answer is not marked as
             too noisy to read; for sums the least total.
@@ -304,6 +306,7 @@ class CostEstimate:
     first: Spend | None = None
     request: str = ""
     scanned: dict[int, Any] | None = field(default=None, compare=False, repr=False)
+    seal: Callable[[str], str] | None = field(default=None, compare=False, repr=False)
     expected: tuple[ExpectedError, ...] = ()
     readable_from: float | None = None
     readable_unit: str = "rows"
@@ -486,7 +489,7 @@ class Outlook:
     refusal: str | None
 
 
-def foresee_release(
+def foresee_release(  # noqa: PLR0913 (all by name)
     ledger: Ledger,
     dataset: str,
     *,
@@ -496,9 +499,10 @@ def foresee_release(
     share: object,
     amend: bool,
     new_people: bool,
+    schedule: Mapping[str, Any] | None = None,
 ) -> Outlook | None:
-    """What a ledger would say to a batch; nothing is spent, and no row is read. None where it knows
-    nothing of the table."""
+    """What a ledger would say to a curator's batch; nothing is spent, and no row is read. None
+    where it knows nothing of the table."""
     registration = register_table(table, [each.query for each in estimates])
     if dataset not in ledger.datasets():
         for other in ledger.copies(dataset, registration):
@@ -517,17 +521,14 @@ def foresee_release(
     new = [each for each in estimates if each.first is None]
     dated = state.schedule is not None and share is None  # each period has a share of its own
     known = _was_asked(new, _list_paid(ledger, dataset, registration), state.plan, dated=dated)
+    if state.registered is not None and state.registered.registration.universe is None:
+        registration = replace(registration, universe=None)
+    changed = state.registered and state.registered.difference(registration)
+    amended = bool(changed) and (amend or not state.debits)
+    about = table, plan, estimates, registration
     try:
-        if new:
-            if dated and state.schedule is not None:
-                share = state.schedule.share(state.today, Budget.of(plan))
-            ledger.check_plan(state, plan, share, part, known_cost(new, plan))
-        if state.registered is not None and state.registered.registration.universe is None:
-            registration = replace(registration, universe=None)
-        changed = state.registered and state.registered.difference(registration)
-        amended = registration if changed and (amend or not state.debits) else None
-        spends = priced_spends(paid_estimates(new), registration, table)
-        ledger.check(dataset, spends, amended=amended)
+        check_schedule(state, schedule)
+        check_batch(ledger, state, *about, share=share, amended=amended)
     except BudgetRefused as error:
         return Outlook(ledger.who, left, known, str(error))
     return Outlook(ledger.who, left, known, None)
@@ -572,6 +573,36 @@ def _was_asked(
         )
     )
     return bool(estimates) and asked <= paid
+
+
+def check_batch(
+    ledger: Ledger,
+    state: BudgetState,
+    table: Table,
+    plan: Plan,
+    estimates: Sequence[CostEstimate],
+    registration: Registration,
+    *,
+    share: object,
+    amended: bool,
+) -> None:
+    """See that a batch could be paid for now; nothing is spent.
+
+    Args:
+        share: what it may spend of the plan; None for the share of today's period.
+        amended: whether the dataset would go on with this registration.
+
+    Raises:
+        BudgetRefused: it could not.
+    """
+    new = paid_estimates(each for each in estimates if each.first is None)
+    if new:
+        if share is None and state.schedule is not None:
+            share = state.schedule.share(state.today, Budget.of(plan))
+        part = common_part([each.query for each in new], table)
+        ledger.check_plan(state, plan, share, part, known_cost(estimates, plan))
+    spends = priced_spends(new, registration, table)
+    ledger.check(state.dataset, spends, amended=registration if amended else None)
 
 
 def batch_cost(estimates: Iterable[CostEstimate], plan: Plan) -> Cost:

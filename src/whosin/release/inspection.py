@@ -15,18 +15,19 @@ from typing import Any
 from whosin.errors import (
     BudgetRefused,
     LazyModule,
-    Mistakes,
     ScanFailed,
     WhosinError,
     shorten,
     spell,
 )
 from whosin.exact import rational
+from whosin.ledger import Ledger
 from whosin.release.column_expressions import GroupGrid, add_levels
 from whosin.release.conditions import condition_columns, parse_condition
 from whosin.release.contribution_bounds import (
     ContributionPolicy,
     column_behind,
+    contribution_policies,
     filter_rows,
     may_vary,
 )
@@ -258,6 +259,8 @@ class Preflight:
         groups: questions with groups whose intervals would be the whole declared range.
         meaningless: questions whose intervals will be that whatever the rows are.
         missing_periods: of running totals, by question, the periods that no row is in.
+        changed_periods: those whose rows are not the ones that earlier steps were drawn from.
+        unreadable: questions that no rows could answer at a period's share, with what each needs.
     """
 
     columns: tuple[ColumnLook, ...] = ()
@@ -268,6 +271,8 @@ class Preflight:
     groups: tuple[GroupLook, ...] = ()
     meaningless: tuple[str, ...] = ()
     missing_periods: tuple[tuple[str, str], ...] = ()
+    changed_periods: tuple[tuple[str, str], ...] = ()
+    unreadable: tuple[tuple[str, float, str], ...] = ()
 
     @property
     def stops(self) -> bool:
@@ -296,6 +301,7 @@ class Preflight:
             *(f"{name}: {_describe_cuts(looks)}" for name, looks in cuts.items()),
             *(f"{each.question}: groups are too small" for each in self.groups if each.asks),
             *(f"{title}: intervals would be the whole range" for title in self.meaningless),
+            *(f"{title}: the rows of {each} have changed" for title, each in self.changed_periods),
         ]
 
     @property
@@ -310,8 +316,9 @@ class Preflight:
             skip: how to leave the look out.
             details: say all that was found.
         """
+        changed = (f"the changed periods of {title}" for title, _ in self.changed_periods)
         error = _refuse(
-            "because of " + " and ".join(self.causes),
+            "because of " + " and ".join([*self.causes, *changed]),
             "domains",
             "correct what is misspelt or too narrow; what is as it should be, such as a declared "
             f"value that is only absent this time, stays: {skip}",
@@ -327,7 +334,8 @@ class Preflight:
             accept: how to accept it.
         """
         if self.asks:
-            hint = f"{accept} releases it as it is; else raise the bounds, or ask less"
+            better = "keep those rows" if self.changed_periods else "raise the bounds, or ask less"
+            hint = f"{accept} releases it as it is; else {better}"
             raise _refuse("; ".join(self.asks), "queries", hint)
 
 
@@ -346,30 +354,25 @@ def _describe_cuts(looks: Sequence[BoundLook]) -> str:
     return f"{bounds} {leave} out {kinds} of more than a third of the privacy units"
 
 
-def contribution_policies(table: Table, queries: Sequence[Any]) -> list[ContributionPolicy]:
-    """What of the rows counts in each answer."""
-    result, mistakes = list[ContributionPolicy](), Mistakes()
-    for index, query in enumerate(queries):
-        with mistakes.collect(f"queries[{index}]"), query.at_own_key():
-            result.append(query.contribution_policy(query.restrict_table(table)))
-    mistakes.raise_all()
-    return result
-
-
-def meaningless_titles(estimates: Sequence[CostEstimate]) -> tuple[str, ...]:
-    """Questions whose 95% intervals will be the whole declared range, whatever the rows are."""
-    return tuple(each.title for each in estimates if each.says_nothing)
-
-
 def look_before_debit(
-    table: Table, queries: Sequence[Any], estimates: Sequence[CostEstimate]
+    table: Table,
+    queries: Sequence[Any],
+    estimates: Sequence[CostEstimate],
+    ledger: Ledger | None = None,
+    dataset: str = "",
+    dated: bool = False,
 ) -> Preflight:
     """The curator's look at what questions use, before the first debit; nothing is spent.
+
+    Args:
+        ledger: where the dataset may have answered before.
+        dated: whether they spend the share of a period.
 
     Raises:
         ScanFailed: the engine failed; its words, which may name rows, are not repeated.
     """
-    from whosin.release.queries import Running
+    from whosin.release.accuracy import list_unreadable, meaningless_titles
+    from whosin.release.queries.running import find_changed_periods, find_missing_periods
 
     conditions = dict.fromkeys(query.where for query in queries if query.where is not None)
     queries = [
@@ -380,14 +383,13 @@ def look_before_debit(
     try:
         sizes = [each.told_from for each in estimates]
         found = run_preflight(table, list(conditions), policies, queries, sizes)
-        missing = [
-            (query.title, ", ".join(periods))
-            for query in queries
-            if isinstance(query, Running)
-            and (periods := query.list_missing_periods(query.restrict_table(table)))
-        ]
-        meaningless = meaningless_titles(estimates)
-        return replace(found, meaningless=meaningless, missing_periods=tuple(missing))
+        return replace(
+            found,
+            meaningless=meaningless_titles(estimates),
+            missing_periods=tuple(find_missing_periods(table, queries)),
+            changed_periods=tuple(find_changed_periods(table, queries, ledger, dataset)),
+            unreadable=list_unreadable(estimates, found.rows) if dated else (),
+        )
     except WhosinError:
         raise
     except Exception as error:

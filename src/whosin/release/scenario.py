@@ -40,7 +40,7 @@ from whosin.release.column_expressions import group_domain
 from whosin.release.contribution_bounds import ContributionPolicy
 from whosin.release.cost import CostEstimate, continue_streams
 from whosin.release.domains import FROM_ROWS, read_domain
-from whosin.release.engines import ENGINE_KINDS, DuckDB, Engine
+from whosin.release.engines import read_engine
 from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
 from whosin.release.queries import QUERIES, Count, Query, read_query
 from whosin.release.session import Session, Watch
@@ -328,20 +328,28 @@ class Scenario:
         return self.read_ledger(look, {}) if streams else {}
 
     def period_share(self, *, new: bool = False) -> Fraction | None:
-        """The share of today's period, which a batch spends by default; None without a schedule.
-        What a known dataset has answered it shows on any day; `new` says that it is not that."""
-        if not self.schedule:
+        """The share of today's period, which a batch spends by default; None without a schedule of
+        the dataset, or of this scenario for a new one. What a known dataset has answered it shows
+        on any day; `new` says that it is not that."""
+        state = self.read_budget_state()
+        schedule = self.schedule if state is None else state.schedule
+        if not schedule:
             return None
         with at("schedule"):
             budget, today = Budget.of(self.plan), encoding.utc_now().date().isoformat()
-            state = self.read_budget_state()
-            if state is None or state.schedule is None:
-                return Schedule.plan(self.schedule, budget, today).share(today, budget)
-            return state.schedule.share(today, budget, near=not new)
+            if isinstance(schedule, Schedule):
+                return schedule.share(today, budget, near=not new)
+            return Schedule.plan(schedule, budget, today).share(today, budget)
+
+    def own_share(self, state: BudgetState | None) -> object:
+        """The share that it says; else all that its dataset, which may be a new one, has left, or
+        None where periods have shares."""
+        dated = self.schedule if state is None else state.schedule
+        return self.budget.get("share", None if dated else 1)
 
     def contribution_policies(self, table: Table) -> list[ContributionPolicy]:
         """What of the rows counts in each answer."""
-        from whosin.release.inspection import contribution_policies
+        from whosin.release.contribution_bounds import contribution_policies
 
         with self.locate_errors():
             return contribution_policies(table, self.queries)
@@ -375,8 +383,9 @@ class Scenario:
             preflight: look at the rows before anything is paid, where nobody did (`run_preflight`).
         """
         table = self.open_table()
+        asked = replace(self, ledger=self.ledger if ledger is None else ledger)
         if request is None:
-            replace(self, ledger=self.ledger if ledger is None else ledger).estimate_cost(table)
+            asked.estimate_cost(table)
             for index, query in enumerate(self.queries):
                 with at(f"queries[{index}]"), query.at_own_key():
                     query.require_new_file()
@@ -384,10 +393,10 @@ class Scenario:
             return Session(
                 table,
                 self.plan,
-                ledger if ledger is not None else self.ledger,
+                asked.ledger,
                 dataset=self.dataset,
                 request=request,
-                share=self.share,
+                share=self.own_share(asked.read_budget_state()),
                 schedule=self.schedule or None,
                 amend=amend,
                 copies="warn" if new_people is None else "refuse",
@@ -406,9 +415,11 @@ class Scenario:
         """
         from whosin.release.inspection import look_before_debit
 
-        estimates = self.estimate_cost(table)
+        dated = "share" not in self.budget and self.period_share() is not None
+        asked = table, self.queries, self.estimate_cost(table)
+        look = partial(look_before_debit, *asked, dated=dated)
         with self.locate_errors():
-            return look_before_debit(table, self.queries, estimates)
+            return self.read_ledger(look, None) or look()
 
     def read_budget_state(self) -> BudgetState | None:
         """Where the dataset stands in its ledger, which is not made; None where it has no budget
@@ -477,16 +488,12 @@ class Scenario:
 
         return self.read_ledger(look, False)
 
-    @property
-    def share(self) -> object:
-        """What its batch may spend of the plan; None for the share of a period."""
-        return self.budget.get("share", None if self.schedule else 1)
-
     def name_batch(
         self, ledger: Ledger, dataset: str, table: Table, asked: Registration, who: str = ""
     ) -> NamedBatch:
         """What is asked, as a ledger knows it; see `NamedBatch`."""
-        said = {**self.budget, "share": self.share}
+        state = ledger.budget_state(dataset) if dataset in ledger.datasets() else None
+        said = {**self.budget, "share": self.own_share(state)}
         words = describe_batch(table, self.plan, self.queries, **said)
         return NamedBatch(ledger, dataset, self.plan, words, asked, who)
 
@@ -658,7 +665,7 @@ def _open_table(
             max_rows_per_group=data.max_rows_per_group,
             max_groups=data.max_groups,
             name=data.name,
-            engine=_read_engine(data.given),
+            engine=read_engine(data.given),
             tables=tables,
             features=features,
             people=data.people,
@@ -670,18 +677,6 @@ def _open_table(
             each.path = each.path or f"table.{named}"
         error.path = error.parts[0].path
         raise
-
-
-def _read_engine(data: Mapping[str, Any]) -> Engine:
-    name = data.get("engine", DuckDB.name)
-    if name not in ENGINE_KINDS:
-        raise UnknownName("engine", str(name), ENGINE_KINDS)
-    kind = ENGINE_KINDS[name]
-    for key in {key for each in ENGINE_KINDS.values() for key in each.keys}.intersection(data):
-        if key not in kind.keys:
-            message = f"{key} has no meaning for the engine {name}"
-            raise InvalidInput(message, field=key, value=data[key], hint="leave it out")
-    return kind(**{key: data[key] for key in kind.keys if key in data})
 
 
 def _resolve_path(folder: Path, name: str) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import count, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -146,7 +146,7 @@ class Session:
         self._named = request is not None
         self._again, self._looks = again, preflight and curator
         self._about = read_statements(about or {})
-        self.schedule = schedule
+        self.schedule, self._dated = schedule, False
         self._queries, self._amends, self._copies = tuple(queries), amend, copies
         try:
             self._open(new_people)
@@ -247,8 +247,9 @@ class Session:
             return
         from whosin.release.inspection import look_before_debit
 
-        found = look_before_debit(self.table, asked, estimates)
-        if found.stops:
+        home = self.ledger, self.dataset
+        found = look_before_debit(self.table, asked, estimates, *home, dated=self._dated)
+        if found.stops or found.changed_periods:
             raise found.refuse("Session(…, preflight=False)", details=True)
         for line in found.lines:
             self._note(f"before the debit, for the curator alone: {line}", warn=True)
@@ -455,11 +456,11 @@ class Session:
 
     def _steps(self, estimates: Sequence[CostEstimate]) -> list[CostEstimate]:
         """All that is debited for estimates, streams step by step."""
-        return [
-            step
-            for each in paid_estimates(estimates)
-            for step in each.query.steps(each.query.restrict_table(self.table), each)
-        ]
+        asked = paid_estimates(estimates)
+        listed = (each.query.steps(each.query.restrict_table(self.table), each) for each in asked)
+        found = list(chain.from_iterable(listed))
+        registered = self.budget_state.registered if any(each.request for each in found) else None
+        return [replace(each, seal=registered and registered.seal_rows) for each in found]
 
     def _open(self, new_people: bool | None) -> None:
         known = self.dataset in self.ledger.datasets()
@@ -549,6 +550,7 @@ class Session:
             moments = [each.body["when"][:10] for each in entries if each.request in paid]
         if not known and self.schedule is not None:
             schedule = Schedule.plan(self.schedule, budget, today)
+        self._dated = schedule is not None
         return schedule and schedule.share(min(moments, default=today), budget)
 
     def _check_remaining(

@@ -569,19 +569,19 @@ def _digest_rows(table: Table, source: object) -> dict[str, str]:
             many = engine.run(count).column("rows")[0].as_py()
             if many * max(1, len(names)) > MAX_FINGERPRINTED_CELLS:
                 return {}
-            digests = engine.digest_texts(_row_texts(data, names))
+            digests = engine.digest_texts(data.select(text=row_text(data, names)))[None]
     except Exception:  # it may say something about rows; without this print there are the others
         return {}
     header = "\x1f".join(name.lower() for name in names)
     return {"rows": _digest_text("\n".join([header, *map(str, digests)]))}
 
 
-def _row_texts(data: Any, names: list[str]) -> Any:
-    """Each row as a text."""
+def row_text(data: Any, names: list[str]) -> Any:
+    """Some columns of each row as a text."""
     text = data[names[0]].cast("string").fill_null("")
     for name in names[1:]:
         text = text + "\x1f" + data[name].cast("string").fill_null("")
-    return data.select(text=text)
+    return text
 
 
 def _digest_text(text: str) -> str:

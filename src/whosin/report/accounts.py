@@ -14,7 +14,7 @@ from whosin.ledger.budget import Cost, PartLevel, Quota
 from whosin.ledger.budget_state import MAX_SHOWN_PARTS
 from whosin.ledger.encoding import EPSILON_UNITS
 from whosin.ledger.registry import PeopleBudget
-from whosin.report.document import TextSection, format_epsilon, make_section
+from whosin.report.document import TextSection, format_count, format_epsilon, make_section
 
 MAX_DRAWN_STEPS = 200
 """How many debits a picture shows; of more every second one, or every third."""
@@ -205,3 +205,22 @@ def people_lines(people: PeopleBudget, answers: str = "the answers so far") -> l
             "curator's word; only copies of their rows are recognised."
         )
     return lines
+
+
+def describe_changed_periods(title: str, periods: str) -> str:
+    """That rows which running totals were drawn from are others now."""
+    return (
+        f"{title}: the rows of {periods} have changed since they were counted; what was paid for "
+        "covers files that keep them, and these totals can say more of whoever was moved"
+    )
+
+
+def describe_unreadable(needed: Sequence[tuple[str, float, str]], rows: int) -> list[str]:
+    """That a period's share leaves no answer readable, whatever the rows are."""
+    needs = ", ".join(
+        f"“{title}” needs {format_figures(size, 3, 'up')} {unit} in a group"
+        for title, size, unit in needed
+    )
+    share = "all answers are too noisy to read at this period’s share of the budget"
+    has = f"the table has {format_count(rows)} rows; fewer periods have larger shares"
+    return [f"{share}: {needs}, and {has}"] if needed else []

@@ -20,7 +20,7 @@ from whosin.release.cost import ExpectedError, Outlook, batch_cost, left_after
 from whosin.release.domains import describe_misspelt_days
 from whosin.release.queries import QUERIES, Query
 from whosin.release.queries.base import AMOUNT, NAME, POINT
-from whosin.report import card
+from whosin.report import accounts, card
 from whosin.report.accounts import accounts_lines, describe_people
 from whosin.report.card import (
     budget_state_card,
@@ -650,6 +650,8 @@ def describe_preflight(found: Preflight) -> list[str]:
         f"{title}: no row in {periods}: running totals need files that keep the rows of all periods"
         for title, periods in found.missing_periods
     ]
+    lines += [accounts.describe_changed_periods(*each) for each in found.changed_periods]
+    lines += accounts.describe_unreadable(found.unreadable, found.rows)
     return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
 
 

@@ -111,9 +111,15 @@ def amend(
     The budget stays: next month's file is paid from what this month's left. Whose rows they are
     (the privacy unit) can never change.
     """
-    _, registration = _register_scenario(scenario)
+    from whosin.release.queries.running import find_changed_periods
+    from whosin.report.accounts import describe_changed_periods
+
+    loaded, registration = _register_scenario(scenario)
     with _open_ledger(ledger) as opened:
         opened.amend(dataset, registration)
+        changed = find_changed_periods(loaded.open_table(), loaded.queries, opened, dataset)
+        for each in changed:
+            print_warning(describe_changed_periods(*each))
         _show_datasets(opened, [dataset], json=json)
 
 

@@ -211,7 +211,8 @@ def show_estimate(loaded: Scenario, json: bool, *, amend: bool, new_people: bool
     suggestions = suggest_changes(table, plan, loaded.queries, estimates, loaded.budget)
     state = loaded.read_budget_state()
     asked: dict[str, Any] = {"table": table, "plan": plan, "estimates": estimates}
-    asked |= {"share": loaded.share, "amend": amend, "new_people": new_people}
+    asked |= {"share": loaded.own_share(state), "schedule": loaded.schedule or None}
+    asked |= {"amend": amend, "new_people": new_people}
     outlook = loaded.read_ledger(partial(foresee_release, **asked), None, registered=False)
     listed = [releases.estimate_data(estimate) for estimate in estimates]
     data: dict[str, Any] = {

@@ -32,6 +32,7 @@ from whosin.scenario_model import (
     NotionParameters,
     Number,
     RequestedTable,
+    ScheduleSection,
     Section,
     TargetSection,
     Whole,
@@ -174,6 +175,7 @@ class ScenarioBody(InspectionBody, PlanBody):
     title: Short = "Release"
     about: AboutSection = ABOUT_UNSAID
     budget: BudgetSection = BudgetSection.read({}, "budget")
+    schedule: ScheduleSection = ScheduleSection.read({}, "schedule")
     queries: list[dict[str, Any]] = Field(
         min_length=1, max_length=100, description="As [[queries]] of a scenario file"
     )
@@ -215,6 +217,22 @@ class ReleaseBody(Body):
         description="What was agreed to: `spends` of /api/preflight. A release that would spend "
         "something else is refused",
     )
+
+
+class QuotaBody(Body):
+    """A share of a dataset's budget that is kept for some people, moved or taken back."""
+
+    dataset: Short
+    quota: Short = Field(description="What it is called: a person, a group or a project")
+    share: Short | None = Field(
+        default=None, description="Of the whole budget, such as 1/4 or 25%: all that they may spend"
+    )
+    until: Short | None = Field(default=None, description="The last day, such as 2027-12-31")
+    members: list[Short] | None = Field(
+        default=None, max_length=100, description="Who may spend it; whoever has its name, if none"
+    )
+    to: Short | None = Field(default=None, description="Move the share to this quota")
+    revoke: bool = Field(default=False, description="Take back what is unspent")
 
 
 class StudyBody(PlanBody):

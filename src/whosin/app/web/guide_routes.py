@@ -137,13 +137,19 @@ def _read_dictionary(text: str | None, names: list[str]) -> dict[str, ColumnDraf
 
 
 def _registered_table(settings: Settings, source: str) -> dict[str, Any] | None:
-    """The privacy unit, bounds and domains that a table's budget is for."""
+    """The privacy unit, bounds, domains and parts that a table's budget is for."""
     budget_state = scenarios.dataset_budget_state(settings, dataset_name(source))
     if budget_state is None or budget_state.registered is None:
         return None
     keys = ("privacy_unit", "max_rows_per_group", "max_groups", "domains")
     public = budget_state.registered.public()
-    return {key: plain_json(public[key]) for key in keys if key in public}
+    found = {key: plain_json(public[key]) for key in keys if key in public}
+    if part := public.get("part"):
+        column, least = part["column"], part["rule"] == "least"
+        found["part"] = f"least({column})" if least else column
+        if not least:
+            found["domains"][column]["constant"] = True
+    return found
 
 
 class Accuracy(BaseModel):

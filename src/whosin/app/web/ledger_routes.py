@@ -19,7 +19,13 @@ from whosin.app.web.access import (
     request_visitor,
     server_settings,
 )
-from whosin.app.web.bodies import BoundedRoute, DatasetName, TokenBody
+from whosin.app.web.bodies import (
+    BoundedRoute,
+    DatasetName,
+    QuotaBody,
+    RequestRefused,
+    TokenBody,
+)
 from whosin.app.web.scenarios import ledger_url
 from whosin.app.web.tasks import quick_route
 from whosin.errors import BrokenHistory, InvalidInput
@@ -57,11 +63,12 @@ def read_health(settings: Settings) -> str:
 
 
 class Datasets(BaseModel):
-    """The budget state of every dataset of the ledger, and what those that may be about the same
-    people allow together."""
+    """The budget state of every dataset of the ledger, what those that may be about the same people
+    allow together, and whether the visitor decides what is kept for whom."""
 
     datasets: list[Dataset]
     together: list[SectionData]
+    curator: bool
 
 
 class History(BaseModel):
@@ -78,24 +85,57 @@ class History(BaseModel):
 def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
     """The budget state of every dataset, as far as the visitor may see it."""
     if not has_ledger(settings):
-        return Datasets(datasets=[], together=[])
+        return Datasets(datasets=[], together=[], curator=visitor.curator)
     url = ledger_url(settings)
     with Ledger(settings.ledger, create=False) as ledger:
         budget_states = [visitor.view(ledger.budget_state(name)) for name in ledger.datasets()]
         return Datasets(
-            datasets=[
-                Dataset(
-                    dataset=budget_state.dataset,
-                    amend=_amend_command(url, budget_state) if visitor.curator else None,
-                    card=section_data(budget_state_card(budget_state)),
-                    budget_state=plain_json(budget_state.to_dict()),
-                )
-                for budget_state in budget_states
-            ],
+            datasets=[_describe_dataset(url, visitor, each) for each in budget_states],
             together=section_data(
                 [describe_people(each) for each in group_by_people(budget_states)]
             ),
+            curator=visitor.curator,
         )
+
+
+def _describe_dataset(url: str, visitor: Visitor, state: BudgetState) -> Dataset:
+    return Dataset(
+        dataset=state.dataset,
+        amend=_amend_command(url, state) if visitor.curator else None,
+        card=section_data(budget_state_card(state)),
+        budget_state=plain_json(state.to_dict()),
+    )
+
+
+@ledger_router.post("/api/ledger/quota")
+@quick_route
+def keep_quota(settings: Settings, visitor: Visitor, body: QuotaBody) -> Dataset:
+    """Keep a share of a dataset's budget for some people, as `whosin ledger quota` does; move it to
+    another quota, or take back what is unspent. For curators alone."""
+    if not visitor.curator:
+        raise RequestRefused(403, "only a curator decides what is kept for whom")
+    _require_dataset(settings, body.dataset)
+    said: dict[str, Any] = {"until": body.until, "members": body.members}
+    given = {key: value for key, value in said.items() if value}
+    if body.revoke == (body.share is not None):
+        message = f"quota {body.quota!r} needs a share, or revoke = true, and not both"
+        raise InvalidInput(message, field="share", value=body.share)
+    if given and (body.revoke or body.to is not None):
+        field = next(iter(given))
+        raise InvalidInput(f"{field} belongs to a new share", field=field, hint="leave it out")
+    with visitor.ledger(settings, create=False) as ledger:
+        if body.revoke:
+            state = ledger.revoke_quota(body.dataset, body.quota)
+        elif body.to is not None:
+            state = ledger.move_quota(body.dataset, body.quota, body.share, body.to)
+        else:
+            state = ledger.set_quota(body.dataset, body.quota, body.share, **given)
+        return _describe_dataset(ledger.name, visitor, state)
+
+
+def _require_dataset(settings: Settings, dataset: str) -> None:
+    if not has_ledger(settings):
+        raise InvalidInput("the ledger has no datasets yet", field="dataset", value=dataset)
 
 
 def _amend_command(url: str, state: BudgetState) -> str | None:
@@ -109,8 +149,7 @@ def _amend_command(url: str, state: BudgetState) -> str | None:
 @quick_route
 def show_history(settings: Settings, visitor: Visitor, dataset: DatasetName) -> History:
     """The history of a dataset, with its chain of digests checked."""
-    if not has_ledger(settings):
-        raise InvalidInput("the ledger has no datasets yet", field="dataset", value=dataset)
+    _require_dataset(settings, dataset)
     with Ledger(settings.ledger, create=False) as ledger:
         budget_state, entries, _ = ledger.record(dataset)
         try:

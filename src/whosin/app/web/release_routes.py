@@ -45,7 +45,7 @@ from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import Budget
 from whosin.ledger.registry import PeopleBudget, suspend_dataset
 from whosin.release import Answer, Release
-from whosin.release.accuracy import suggest_changes
+from whosin.release.accuracy import meaningless_titles, suggest_changes
 from whosin.release.answer import read_releases
 from whosin.release.cost import batch_cost
 from whosin.release.inspection import (
@@ -53,7 +53,6 @@ from whosin.release.inspection import (
     InspectionFinding,
     Preflight,
     check_table,
-    meaningless_titles,
 )
 from whosin.release.queries.base import scenario_keys
 from whosin.release.sql import parse_queries
@@ -89,6 +88,8 @@ class EstimateView(BaseModel):
 
     `promise` is what the plan promises, in a sentence. `remaining` is what the ledger has left
     for the dataset, if it knows it, and `remaining_percent` that in per cent of the plan's ε;
+    `period_percent` is the share of it that today's period has, where there is a schedule, which
+    a scenario without a share spends;
     `refusal` is why it would say no, and `lacks_budget` whether that is for want of budget.
     `paid` has for each query the request that answered it before. `stored` is the request under
     which all of this was paid before: without an id of its own a release shows its answers, and
@@ -111,6 +112,7 @@ class EstimateView(BaseModel):
     relation: str
     remaining: float | None
     remaining_percent: float
+    period_percent: float | None
     refusal: str | None
     lacks_budget: bool
     paid: list[str | None]
@@ -148,6 +150,7 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
         if stored is None and scenarios.writes_files(scenario.queries):
             folder.check_outputs(folder.output_home(settings, visitor), body)
         estimates = scenarios.estimates_for(scenario, table)
+        period = scenario.period_share()
         better = suggest_changes(table, scenario.plan, scenario.queries, estimates, scenario.budget)
         dataset = scenarios.body_dataset(body)
         budget_state = scenarios.dataset_budget_state(settings, dataset)
@@ -177,6 +180,7 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
             relation=relation,
             remaining=None if budget_state is None else budget_state.spendable,
             remaining_percent=percent_left(budget_state, scenario.plan),
+            period_percent=None if period is None else float(100 * period),
             refusal=refused and refused[0],
             lacks_budget=refused is not None and refused[1],
             paid=scenarios.list_paid(settings, about, estimates, visitor),
@@ -415,7 +419,9 @@ def write_script(settings: Settings, visitor: Visitor, body: ReleaseBody) -> str
     given = scenarios.full_data(settings, body.scenario)
     with scenarios.opened(settings, body.scenario, visitor) as opened:
         request = scenarios.find_request(settings, opened, body.request, visitor)
-        return scenarios.script_text(given, opened[0].plan, request)
+        state = scenarios.dataset_budget_state(settings, scenarios.body_dataset(body.scenario))
+        share = opened[0].own_share(state)
+        return scenarios.script_text(given, opened[0].plan, request, share)
 
 
 @release_router.post("/api/scenario/read")

@@ -25,14 +25,18 @@ from whosin.errors import (
 from whosin.families import Family
 from whosin.ledger import BudgetState, Ledger, registry
 from whosin.ledger.budget import Budget, Cost, price_spend
-from whosin.ledger.budget_state import check_session
 from whosin.ledger.encoding import canonical_json
 from whosin.ledger.registration import RegisteredTable, Registration
-from whosin.ledger.registry import PeopleBudget, describe_unnamed, group_by_people
+from whosin.ledger.registry import (
+    PeopleBudget,
+    check_schedule,
+    describe_unnamed,
+    group_by_people,
+)
 from whosin.release import QUERIES, CostEstimate, Release, Session, Table
 from whosin.release.answer import NamedBatch
 from whosin.release.contribution_bounds import column_behind
-from whosin.release.cost import known_cost, paid_estimates, priced_spends
+from whosin.release.cost import check_batch, paid_estimates
 from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.scenario import Scenario, read_scenario
@@ -313,19 +317,19 @@ def find_refusal(
         if budget_state is None:
             check_budget(settings, body, table, visitor)
             return None
-        share = scenario.budget.get("share", 1)
-        cost = known_cost(estimates, scenario.plan)
-        check_session(budget_state, scenario.plan, Budget.of(scenario.plan), share, cost=cost)
-        if (registered := budget_state.registered) is None:
-            return None if visitor.curator else (describe_unnamed(dataset), False)
-        registration = register_table(table, scenario.queries)
-        if visitor.curator and registered.registration.universe is None:
-            registration = replace(registration, universe=None)
-        if not body.continues:
-            registered.check(dataset, registration)
+        registered, registration = budget_state.registered, register_table(table, scenario.queries)
+        if registered is None and not visitor.curator:
+            return describe_unnamed(dataset), False
+        if registered is not None:
+            if visitor.curator and registered.registration.universe is None:
+                registration = replace(registration, universe=None)
+            if not body.continues:
+                registered.check(dataset, registration)
+        check_schedule(budget_state, scenario.schedule or None)
+        share, amended = scenario.own_share(budget_state), bool(body.continues)
+        about = table, scenario.plan, estimates, registration
         with visitor.ledger(settings, create=False) as ledger:
-            spends = priced_spends(estimates, registration, table)
-            ledger.check(dataset, spends, amended=registration if body.continues else None)
+            check_batch(ledger, budget_state, *about, share=share, amended=amended)
     except (BudgetRefused, RequestRefused) as error:
         return str(error), error.field in ("share", "budget")
     return None
@@ -381,7 +385,8 @@ def release_scenario(
                 ledger,
                 dataset=dataset,
                 request=given and visitor.request(given),
-                share=scenario.share,
+                share=scenario.own_share(dataset_budget_state(settings, dataset)),
+                schedule=scenario.schedule or None,
                 amend=body.continues is not None,
                 curator=visitor.curator,
                 copies="refuse",
@@ -561,7 +566,7 @@ table = wi.Table(
 )
 queries = [{queries}
 ]
-with wi.Session(table, plan, ledger{session}, share={share!r}) as session:
+with wi.Session(table, plan, ledger{session}) as session:
     made = session.release({batch})
 
 print(title)
@@ -574,14 +579,19 @@ print(f"left: {{made.budget_state.spendable:.6g}} of ε = {{plan.epsilon:.6g}}")
 """
 
 
-def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str:
-    """A script that makes the run again; under the same request and ledger it pays nothing."""
+def script_text(data: Mapping[str, Any], plan: Plan, request: str | None, share: object) -> str:
+    """A script that makes the run again; under the same request and ledger it pays nothing.
+
+    Args:
+        share: of the session; None for that of its period.
+    """
     table, budget, url = data["table"], data.get("budget", {}), data["ledger"]["url"]
     sized = all(query.get("within") is not None for query in data["queries"])
     session = {"request": request, "dataset": data["ledger"].get("dataset")}
-    options = [
-        f"{key}={table[key]!r}" for key in ("max_rows_per_group", "max_groups") if key in table
-    ]
+    share = None if sized and "share" not in budget else share
+    session |= {"schedule": data.get("schedule") or None, "share": share}
+    keys = ("max_rows_per_group", "max_groups", "people", "part")
+    options = [f"{key}={table[key]!r}" for key in keys if key in table]
     if data.get("tables"):
         options.append(f"tables=[{', '.join(map(_further_table_call, data['tables']))}]")
     if data.get("features"):
@@ -599,7 +609,6 @@ def script_text(data: Mapping[str, Any], plan: Plan, request: str | None) -> str
         options="".join(f"\n    {option}," for option in options),
         queries="".join(f"\n    {_query_call(query)}," for query in data["queries"]),
         session="".join(f", {key}={word!r}" for key, word in session.items() if word is not None),
-        share=budget.get("share", None if sized else 1),
         batch=", ".join(["queries", *(f"{key}={value!r}" for key, value in budget.items())]),
     )
 

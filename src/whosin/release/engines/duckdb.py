@@ -238,17 +238,19 @@ class DuckDB(Engine):
 
         return self._run(expression, progress, counted)
 
-    def digest_texts(self, texts: Any) -> tuple[int, int, int]:
-        """How many rows a table with one column, `text`, has, and two sums of the first digits of
-        their MD5: 32 bits each, so that sums of 2^31 rows fit 64 bits."""
+    def digest_texts(self, texts: Any, by: str = "") -> dict[Any, tuple[int, int, int]]:
+        """How many rows a table with a column `text` has, and two sums of the first digits of their
+        MD5: 32 bits each, so that sums of 2^31 rows fit 64 bits; for each value of a further
+        column, or under None for all."""
 
-        def summed(home: ConfinedDatabase, expression: Any) -> tuple[int, int, int]:
-            digests = f"SELECT md5_number(text) AS digest FROM ({self._sql(home, expression)})"
+        def summed(home: ConfinedDatabase, expression: Any) -> dict[Any, tuple[int, int, int]]:
+            key, grouped = (sql_identifier(by), " GROUP BY 1") if by else ("NULL", "")
+            digests = f"SELECT *, md5_number(text) AS digest FROM ({self._sql(home, expression)})"
             parts = "sum((digest >> 96)::BIGINT), sum(((digest >> 64) & 4294967295)::BIGINT)"
-            sums = f"SELECT count(*), {parts} FROM ({digests})"
-            # All rows, though there is one: what is not fetched to its end blocks the connection.
-            rows, high, low = home.connection.execute(sums).fetchall()[0]
-            return rows, high, low
+            sums = f"SELECT {key}, count(*), {parts} FROM ({digests}){grouped}"
+            # All rows: what is not fetched to its end blocks the connection.
+            found = home.connection.execute(sums).fetchall()
+            return {value: (rows, high, low) for value, rows, high, low in found}
 
         return self._run(texts, None, summed)
 

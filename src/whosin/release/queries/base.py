@@ -63,7 +63,6 @@ STATISTIC_WORDS = (
 )
 """Other statistics: whoever asks for one of them did not mean one with a similar name."""
 
-
 FILE_COLUMNS = ["file", "rows", "digest"]
 """The columns of an answer that is a file."""
 AMOUNT, POINT, NAME = "amount", "point", "name"
@@ -296,7 +295,7 @@ class Query(ABC):
         return kept
 
     def find_part(self, table: Table) -> str | None:
-        """The part that it is about: the one that it names, or that its condition selects."""
+        """The part that it names, or that its condition selects where nobody has rows of two."""
         if table.part is None:
             if self.part is not None:
                 message = f"this table has no parts, and {self.title!r} is about {self.part!r}"
@@ -306,7 +305,8 @@ class Query(ABC):
         if self.part is not None:
             return table.part.find(self.part)
         found = equal_constants(self.where, table.part.column) & set(map(str, table.part.values))
-        return min(found) if found else None
+        alike = table.by_row or table.part.rule == "constant"
+        return min(found) if found and alike else None
 
     def plan_scan(
         self, table: Table, build: Callable[..., Any], cells: GroupGrid | None = None

@@ -8,11 +8,16 @@ with the proof); counts and totals are computed from those of all steps so far.
 A person counts in the first periods that the bound allows, each at least `min_gap` after the one
 before. Which ones these are follows from the rows up to each period and from no chance, so that
 later files, which must hold the rows of all periods before, count the same person in the same ones.
+
+What is paid covers a person who moves one column of C̃ for each period that counts. In files that
+do not agree, someone may be counted in another period each time a step is drawn, and then moves the
+largest entry of C̃ in every step. So a step keeps sealed digests of who was in which groups of which
+period, and the curator's look says before the next one where they have changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date
 from fractions import Fraction
@@ -24,7 +29,7 @@ import numpy as np
 from whosin.calibration import Plan
 from whosin.errors import InvalidInput, UnknownName, read_whole
 from whosin.exact import Array, format_figures
-from whosin.ledger import encoding
+from whosin.ledger import Ledger, encoding
 from whosin.ledger.budget import COUNTED_NOTION, NEIGHBOUR_RELATIONS, Cost, Spend
 from whosin.ledger.registry import STEP_KEY
 from whosin.noise import GaussianNoise
@@ -47,9 +52,11 @@ from whosin.release.cost import (
     Share,
 )
 from whosin.release.domains import CALENDAR_UNITS
+from whosin.release.engines import DuckDB
 from whosin.release.engines.base import Progress
 from whosin.release.queries.base import GroupedQuery
-from whosin.release.table import Table, describe_declarations
+from whosin.release.row_values import is_usable
+from whosin.release.table import Table, describe_declarations, row_text
 
 MAX_RETURNS = 60
 """Periods in which a person may count where they have to be apart: each is a stage of the scan."""
@@ -317,17 +324,59 @@ class Running(GroupedQuery):
             found = table.engine.run(estimate.expression, progress)
             (counts,) = cells.dense(found, ["people"])
             shape = len(cells.domains[0].labels), -1
-            scanned[id(estimate.expression)] = stream.matrix.measure(
-                counts.reshape(shape)[: stream.matrix.periods]
-            )
-        exact = scanned[id(estimate.expression)][stream.step - 1]
+            measured = stream.matrix.measure(counts.reshape(shape)[: stream.matrix.periods])
+            prints = self.period_prints(table) if estimate.seal is not None else []
+            scanned[id(estimate.expression)] = measured, prints
+        measured, prints = scanned[id(estimate.expression)]
+        exact, sealed = measured[stream.step - 1], {}
+        if estimate.seal is not None and prints:
+            sealed["sealed"] = _seal_prints(prints, estimate.request, stream.step, estimate.seal)
         noisy = (exact + stream.noise.draw(len(exact))).tolist()
         by = GroupGrid.of(table, self.by)
         rows = [[*label, value] for label, value in zip(by.labels(), noisy, strict=True)]
         return {
             "columns": [*by.headings(MEASURED_COLUMN, *TOTAL_COLUMNS), MEASURED_COLUMN],
             "rows": rows,
+            **sealed,
         }
+
+    def period_prints(self, table: Table) -> list[str]:
+        """For each period up to the last one to count a digest of who was in which of its groups,
+        which is all that its counts depend on. Never shown; none where the engine makes none."""
+        if not isinstance(table.engine, DuckDB):
+            return []
+        cells, rows = self.cells(table), eligible_rows(table, self.where)
+        if table.by_row:
+            names = sorted(name for name in rows.columns if is_usable(rows[name].type()))
+            texts = cells.coded(rows, text=row_text(rows, names))
+        else:
+            pairs = cells.coded(rows, **owner_column(rows, table)).distinct()
+            texts = pairs.mutate(text=row_text(pairs, [UNIT_COLUMN, *cells.names]))
+        found = table.engine.digest_texts(texts.select("text", cells.names[0]), cells.names[0])
+        return [str(found.get(number)) for number in range(self.last_step(table))]
+
+    def list_changed_periods(
+        self, table: Table, stored: Mapping[str, Any], seal: Callable[[str], str]
+    ) -> list[str]:
+        """The periods whose people or groups differ from those that earlier steps were drawn from,
+        where a further step would be drawn. Never shown but to curators.
+
+        Args:
+            stored: the answers of the steps so far, by request.
+        """
+        home, last = self.stream_request(table), self.last_step(table)
+        kept = {
+            step: answer["sealed"]
+            for step in range(1, last + 1)
+            if "sealed" in (answer := stored.get(f"{home}/{step}", {}))
+        }
+        if not kept or last in kept or not (prints := self.period_prints(table)):
+            return []
+        now = {step: _seal_prints(prints, f"{home}/{step}", step, seal) for step in kept}
+        if now[max(kept)][0] == kept[max(kept)][0]:
+            return []
+        names = [str(each) for each in self.periods(table)[: max(kept)]]
+        return [names[step - 1] for step in kept if now[step][1] != kept[step][1]] or names
 
     def list_missing_periods(self, table: Table) -> list[str]:
         """The periods up to the last one to count that no row is in. Never shown but to curators:
@@ -386,6 +435,39 @@ class Running(GroupedQuery):
             pairs = pairs.mutate(**{names[-1]: own})
         kept = [(pairs[period] == pairs[name]).fill_null(False) for name in names]
         return pairs.filter(ibis.or_(*kept)).drop(*names)
+
+
+def find_missing_periods(table: Table, queries: Sequence[Any]) -> list[tuple[str, str]]:
+    """The titles of running totals, each with the periods that no row is in. For curators alone."""
+    asked = (query for query in queries if isinstance(query, Running))
+    pairs = ((each, each.list_missing_periods(each.restrict_table(table))) for each in asked)
+    return [(query.title, ", ".join(periods)) for query, periods in pairs if periods]
+
+
+def find_changed_periods(
+    table: Table, queries: Sequence[Any], ledger: Ledger | None, dataset: str
+) -> list[tuple[str, str]]:
+    """The titles of running totals whose next steps would be drawn from other rows than the steps
+    before, each with the periods that changed. For curators alone."""
+    registered = None if ledger is None else ledger.budget_state(dataset).registered
+    found = list[tuple[str, str]]()
+    if ledger is None or registered is None:
+        return found
+    for query in (each for each in queries if isinstance(each, Running)):
+        asked = query.restrict_table(table)
+        stored = ledger.answers(dataset, f"{query.stream_request(asked)}/")
+        if changed := query.list_changed_periods(asked, stored, registered.seal_rows):
+            found.append((query.title, ", ".join(changed)))
+    return found
+
+
+def _seal_prints(
+    prints: Sequence[str], request: str, step: int, seal: Callable[[str], str]
+) -> list[str]:
+    """What a step keeps of the rows it was drawn from: of all periods so far, and of its own. Its
+    request is in both, so that equal rows are not seen to be equal elsewhere."""
+    held = prints[:step], prints[step - 1]
+    return [seal(encoding.canonical_json([request, each])) for each in held]
 
 
 def _nothing() -> dict[str, Cost]:

@@ -11,7 +11,7 @@ import { inLabels, inPageWords } from "./words.js";
 export const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "", parents: "", lookedUp: "", fromRows: false };
 const EACH = ["row", "each row"]; // how a scenario says that each row is one person
 
-const NUMBERS = { max_rows_per_group: "max_rows_per_group", max_groups: "max_groups", people: "table-people" }; // by key
+const OPTIONS = { max_rows_per_group: "max_rows_per_group", max_groups: "max_groups", people: "table-people", part: "table-part" }; // fields by key
 
 let tableColumns = []; // columns of the chosen table
 let declared = new Map(); // column → as EMPTY
@@ -116,9 +116,9 @@ export const summable = () =>
 
 export function tableKeys() {
   const keys = { source: $("source").value, privacy_unit: $("privacy_unit").value };
-  for (const [key, id] of Object.entries(NUMBERS)) {
+  for (const [key, id] of Object.entries(OPTIONS)) {
     const text = $(id).value.trim();
-    if (text && !(byRow() && key !== "people")) keys[key] = /^\d+$/.test(text) ? Number(text) : text;
+    if (text && !(byRow() && key.startsWith("max_"))) keys[key] = /^\d+$/.test(text) ? Number(text) : text;
   }
   return keys;
 }
@@ -227,7 +227,7 @@ export function loadTable({ privacy_unit: unit, ...given }) {
   const each = EACH.includes(unit) && !named(unit);
   const column = unit.startsWith("column:") && !named(unit) ? unit.slice(7) : unit;
   $("privacy_unit").value = each ? eachRow() : spelled(column);
-  for (const [key, id] of Object.entries(NUMBERS)) $(id).value = given[key] ?? "";
+  for (const [key, id] of Object.entries(OPTIONS)) $(id).value = given[key] ?? "";
   chosenUnit();
 }
 
@@ -287,7 +287,7 @@ export async function useTable(name) {
     ...tableColumns.map((column) => option(spelled(column.name), column.name)),
   );
   $("privacy_unit").value = "";
-  for (const id of Object.values(NUMBERS)) $(id).value = "";
+  for (const id of Object.values(OPTIONS)) $(id).value = "";
   $("table").hidden = false;
   $("people-hint").hidden = true;
   if (["", "Release", titled].includes($("title").value.trim())) $("title").value = titleOf(name);
@@ -332,7 +332,7 @@ async function takeOver(registered) {
 async function fillTable({ table, related: before, declared: said }) {
   const units = [...$("privacy_unit").options].map(({ value }) => value);
   $("privacy_unit").value = units.includes(table.privacy_unit) ? table.privacy_unit : "";
-  for (const [key, id] of Object.entries(NUMBERS)) $(id).value = table[key] ?? "";
+  for (const [key, id] of Object.entries(OPTIONS)) $(id).value = table[key] ?? "";
   if (before && Object.keys(before).length) await loadRelated({ table: tableKeys(), ...before }).catch(() => {});
   for (const [name, domain] of said) if (declared.has(name)) declared.set(name, { ...EMPTY, ...domain });
   chosenUnit();
@@ -340,7 +340,7 @@ async function fillTable({ table, related: before, declared: said }) {
 
 // What of this step survives a reload.
 export const tableState = () => (!tableColumns.length && left) || ({
-  table: { source: openName, privacy_unit: $("privacy_unit").value, ...Object.fromEntries(Object.entries(NUMBERS).map(([key, id]) => [key, $(id).value])) },
+  table: { source: openName, privacy_unit: $("privacy_unit").value, ...Object.fromEntries(Object.entries(OPTIONS).map(([key, id]) => [key, $(id).value])) },
   related,
   declared: [...declared],
 });
@@ -455,7 +455,7 @@ export function startData(register, curator) {
     chosenUnit();
     changed();
   });
-  for (const [key, id] of Object.entries(NUMBERS)) {
+  for (const [key, id] of Object.entries(OPTIONS)) {
     $(id).dataset.field = `table.${key}`;
     $(id).addEventListener("input", changed);
   }

@@ -47,7 +47,7 @@ export async function look(asking, priced, wanted) {
 
 // A line of the look with this page's names of questions and fields.
 function lookWords(line, priced) {
-  const about = ({ title }) => line.startsWith(`${title}: `) && /^(max_|there are |the 95% interval |[\d,]+ of [\d,]+ groups )/.test(line.slice(title.length + 2));
+  const about = ({ title }) => line.startsWith(`${title}: `) && /^(max_|there are |no row in |the (95% interval|rows of) |[\d,]+ of [\d,]+ groups )/.test(line.slice(title.length + 2));
   const { title } = priced.estimates.find(about) ?? {};
   return inLabels(title ? `“${pageName(priced, title)}”${line.slice(title.length)}` : line);
 }

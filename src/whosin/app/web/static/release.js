@@ -25,6 +25,7 @@ let released = null; // what this form has released: the body, and where the led
 let curator = false;
 let accuracySoon = () => {};
 let profile = null; // the editor of that target
+let schedule = {}; // of a scenario that was loaded
 
 const chosen = (name) => document.querySelector(`input[name="${name}"]:checked`).value;
 const values = () => chosen("secret") === "value"; // what rows say, of someone who is known to be in
@@ -96,6 +97,7 @@ function scenario() {
   };
   const about = aboutKeys();
   if (Object.keys(about).length) keys.about = about;
+  if (Object.keys(schedule).length) keys.schedule = schedule;
   const budget = {};
   if ($("split").value !== "weights") budget.split = $("split").value;
   if ($("noise").value !== "laplace") budget.noise = $("noise").value;
@@ -355,6 +357,12 @@ function setShare(percent) {
 
 // How much of the promise is spent, and what stays.
 function showShare() {
+  const dated = Object.keys(schedule).length > 0;
+  const words = dated ? `The budget has a schedule: ${Object.entries(schedule).map(([key, value]) => `${key} ${value}`).join(", ")}. ` : "";
+  const period = priced?.period_percent ?? null;
+  const spends = period === null || $("share").value.trim() !== "100" ? "" : `These questions spend the share of today’s period, ${number(period)}% of the promise; a share of your own is of the whole.`;
+  $("schedule-words").textContent = words + spends;
+  $("schedule-drop").hidden = !dated;
   const part = priced?.total_epsilon ?? null;
   const known = part !== null && !priced.stored;
   const left = known ? stays() : 0;
@@ -552,6 +560,7 @@ async function load(view) {
   $("noise").value = noise ?? "laplace";
   $("split").value = split ?? "weights";
   $("share").value = share === undefined ? "100" : asPercent(share);
+  schedule = loaded.schedule ?? {};
   if (await useTable(loaded.table.source)) {
     loadTable(loaded.table);
     await loadRelated(loaded);
@@ -597,7 +606,7 @@ function offerTargets(kinds) {
   }
 }
 
-const formState = () => ({ ...tableState(), asked: questionState(), step: currentStep(), visited: visitedSteps(), released });
+const formState = () => ({ ...tableState(), asked: questionState(), step: currentStep(), visited: visitedSteps(), released, schedule });
 
 async function startOver() {
   const sure = await ask("Start over?", ["Everything on this form is forgotten. What was released stays in the ledger."], "Start over");
@@ -648,6 +657,11 @@ export async function start(hello) {
     priceNow();
   });
   $("again").addEventListener("change", showRelease);
+  $("schedule-drop").addEventListener("click", () => {
+    schedule = {};
+    changed();
+    $("share").focus();
+  });
   for (const radio of document.querySelectorAll('input[name="look"]')) radio.addEventListener("change", () => $("look-found").replaceChildren());
   $("leave-paid").addEventListener("click", leavePaid);
   $("start-over").addEventListener("click", startOver);
@@ -681,6 +695,7 @@ export async function start(hello) {
   $("pending").hidden = pending() === null;
   const kept = restore();
   if (kept) {
+    schedule = kept.schedule ?? {};
     profile?.read();
     visit(kept.visited ?? []);
     if (kept.step) showStep(kept.step);

@@ -3,7 +3,7 @@
 import { keep, storedAnswers } from "./answers.js";
 import { get, post } from "./api.js";
 import { budgetChart, curveChart, meter } from "./charts.js";
-import { $, clearErrors, h, number, onFile, reasons, s, sections, showError } from "./dom.js";
+import { $, ask, clearErrors, h, number, onFile, reasons, s, sections, showError } from "./dom.js";
 import { linkNumbers, term } from "./glossary.js";
 import { studyResult } from "./study.js";
 
@@ -288,10 +288,58 @@ function goingOn(command) {
   );
 }
 
+// What a curator keeps for some people, as `whosin ledger quota` does.
+function quotaForm(dataset, { quotas = [] }, index) {
+  const at = (key) => `quota-${index}.${key}`;
+  const typed = (key) => document.getElementById(at(key)).value.trim();
+  const cell = (key, label, control) => h("div", {}, h("label", { for: at(key) }, label), control, h("p", { class: "error", "data-error": at(key) }));
+  const input = (key, label, more) => cell(key, label, h("input", { id: at(key), "data-field": at(key), autocomplete: "off", autocapitalize: "none", ...more }));
+  const open = quotas.filter(({ members }) => members.length).map(({ quota }) => quota);
+  const send = async (done, body) => {
+    clearErrors(`quota-${index}`);
+    $(`quotas-${index}`).querySelector('[role="status"]').textContent = "";
+    try {
+      await post("/api/ledger/quota", { dataset, quota: typed("quota"), ...body });
+      await showLedger();
+      $(`quotas-${index}`).open = true;
+      $(`quotas-${index}`).querySelector('[role="status"]').textContent = done;
+      document.getElementById(at("quota")).focus();
+    } catch (error) {
+      showError({ field: at(error.field), message: error.message }, `quota-${index}`);
+    }
+  };
+  const keepShare = (event) => {
+    event.preventDefault();
+    const [name, share, to] = [typed("quota"), `${typed("share")}%`, typed("to")];
+    const members = typed("members").split(",").map((each) => each.trim()).filter(Boolean);
+    const said = { ...(typed("until") ? { until: typed("until") } : {}), ...(members.length ? { members } : {}), ...(to ? { to } : {}) };
+    send(to ? `${share} of the budget is moved from ${name} to ${to}.` : `${share} of the budget is kept for ${name}.`, { share, ...said });
+  };
+  const revoke = async () => {
+    const name = typed("quota");
+    const sure = await ask(`Revoke the quota of ${name}?`, ["What is unspent of it is everyone’s again, and its members ask like everyone else."], "Revoke");
+    if (sure) await send(`The quota of ${name} is revoked.`, { revoke: true });
+  };
+  return h("details", { id: `quotas-${index}` },
+    h("summary", {}, "Keep a share for some people"),
+    h("p", {}, "Until the last day, if there is one, nobody but the members can spend what is kept, and they spend nothing else. All quotas together never exceed the budget, which is what protects people: analysts who put their answers together are one adversary."),
+    h("form", { onsubmit: keepShare },
+      h("div", { class: "fields" },
+        input("quota", "Person, group or project", { list: `quota-names-${index}`, required: true }),
+        input("share", "Share of the budget, in %", { inputmode: "decimal", placeholder: "25", required: true }),
+        input("until", "Last day", { placeholder: "2027-12-31, or none" }),
+        input("members", "Names of its members, if several", { placeholder: "ann, bob" }),
+        cell("to", "Move the share to", h("select", { id: at("to"), "data-field": at("to") }, ["", ...open].map((name) => h("option", { value: name }, name || "nobody: it is kept"))))),
+      h("datalist", { id: `quota-names-${index}` }, open.map((name) => h("option", { value: name }))),
+      h("p", { class: "actions" }, h("button", { type: "submit" }, "Keep it"), open.length ? h("button", { type: "button", class: "quiet", onclick: revoke }, "Revoke this quota") : null)),
+    h("p", { class: "note", role: "status" }),
+    h("p", { class: "error", "data-error": `quota-${index}` }));
+}
+
 async function showLedger() {
   clearErrors("ledger");
   try {
-    const { datasets, together } = await get("/api/ledger");
+    const { datasets, together, curator } = await get("/api/ledger");
     if (!datasets.length) {
       $("datasets").replaceChildren(h("p", { class: "card" }, "Nothing has been released from here yet."));
       return;
@@ -315,7 +363,7 @@ async function showLedger() {
             }
           },
         }, "History");
-        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, h("p", {}, linkNumbers(card[0].lines.join(" ")), " ", term("budget", "What is a budget?")), apart(budget_state), sections(card.slice(1)), paid[index].picture, h("h3", {}, "Paid for"), paid[index].table, goingOn(amend), button, entries);
+        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, h("p", {}, linkNumbers(card[0].lines.join(" ")), " ", term("budget", "What is a budget?")), apart(budget_state), sections(card.slice(1)), paid[index].picture, h("h3", {}, "Paid for"), paid[index].table, goingOn(amend), curator ? quotaForm(dataset, budget_state, index) : null, button, entries);
       }),
     );
   } catch (error) {

@@ -18,6 +18,7 @@ const LABELS = {
   "table.max_rows_per_group": "Rows of a person that count in a group",
   "table.max_groups": "Groups a person counts in",
   "table.people": "How many people are in it",
+  "table.part": "The column of parts",
   "target.delta": "The probability δ",
   "budget.noise": "Noise",
   "budget.share": "The share of the budget",
