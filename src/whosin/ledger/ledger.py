@@ -231,10 +231,10 @@ class Ledger(Registry):
             failure: BaseException | None = None
             suspends = False
             try:
-                if debit.answer is not None:
-                    found[number] = json.loads(debit.answer)
-                else:
+                if debit.answer is None:
                     drawn[number] = draw(number)
+                else:
+                    found[number] = json.loads(debit.answer)
             except KeyboardInterrupt:
                 failure = KeyboardInterrupt(f"interrupted: {stands}")
             except SourceChanged as error:
@@ -596,10 +596,6 @@ class JointBudget:
         object.__setattr__(self, "model", encoding.plain_copy(self.model, "model"))
         self.level(())
 
-    @property
-    def is_gaussian(self) -> bool:
-        return "gaussian" in self.model
-
     def releases(self) -> tuple[dict[str, Any], ...]:
         """The releases that were debited so far, in order."""
         return _list_releases(self._paid())
@@ -654,11 +650,10 @@ class JointBudget:
             message = f"dataset {self.dataset!r} was not registered for joint releases"
             hint = "register one without a table, with a plan for replaced rows (secret = value)"
             raise BudgetRefused(message, field="dataset", value=self.dataset, hint=hint)
-        if self.is_gaussian and rational(self.model.get("delta"), "delta") > rational(
-            state.plan.dp_delta
-        ):
+        delta = self.model.get("delta", 0) if "gaussian" in self.model else 0
+        if rational(delta, "delta") > rational(state.plan.dp_delta):
             message = "the model's delta is above that of the plan"
-            raise BudgetRefused(message, field="delta", value=self.model.get("delta"))
+            raise BudgetRefused(message, field="delta", value=delta)
         return state.budget.relation
 
     def _check_family(self, state: BudgetState) -> None:
@@ -674,11 +669,12 @@ class JointBudget:
         if state.budget.alone:
             message = f"a budget against {family.spelled} is for one release"
             hint = "measure several with whosin verify; independent=… has the same ε, which adds up"
-            raise BudgetRefused(message, field="family", value=family.spelled, hint=hint)
-        if family.name not in JOINT_FAMILIES:
+        elif family.name not in JOINT_FAMILIES:
             message = f"levels against {family.spelled} are those of ε, which adds up"
             hint = "debit each release at its ε, as other answers"
-            raise BudgetRefused(message, field="family", value=family.spelled, hint=hint)
+        else:
+            return
+        raise BudgetRefused(message, field="family", value=family.spelled, hint=hint)
 
     def _paid(self) -> dict[str, Entry]:
         """What was debited, by request; all of it for this model."""
@@ -701,6 +697,5 @@ def _read_list(release: Any) -> Sequence[dict[str, Any]]:
 
 def _list_releases(paid: Mapping[str, Entry]) -> tuple[dict[str, Any], ...]:
     """The releases of these debits, in order."""
-    return tuple(
-        each for entry in paid.values() for each in _read_list(entry.body["what"]["release"])
-    )
+    listed = [entry.body["what"]["release"] for entry in paid.values()]
+    return tuple(each for release in listed for each in _read_list(release))
