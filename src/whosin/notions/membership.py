@@ -131,14 +131,11 @@ class PositiveMembership(Notion):
         reached = Fraction(1) if result is None else result[2].gamma
         if bound is None or reached >= bound * (1 - MEETING_SLACK):
             return None
-        lattice, limits = (
-            subset_lattice(channel, "membership privacy"),
-            (float(reached), float(bound)),
-        )
-        found = self.family.narrow(channel.wide, lattice, self.positive, *limits)
-        if found is None:
+        lattice = subset_lattice(channel, "membership privacy")
+        if not self.family.narrows(lattice.space.size):  # before any table is made
             return None
-        worst, most = found
+        limits = float(reached), float(bound)
+        worst, most = self.family.narrow(channel.wide, lattice, self.positive, *limits)
         if worst is not None:
             certificate = certify_worst(channel, worst, self.positive)
             sides = beliefs.sides(worst.low, worst.high, self.positive)
