@@ -101,8 +101,9 @@ def test_nobody_can_be_uncertain():
 
 @cases(6, 1000)
 def test_brackets_close_to_the_stated_gap(count):
-    """The witness of a bracket is a prior of the family that attains the lower end, and the ends are a thousandth apart at most, unless the search is cut
-    short; zeros, ties and extreme ratios among them."""
+    """The witness of a bracket is a prior of the family that attains the lower end, and the ends
+    are a thousandth apart at most, unless the search is cut short; zeros, ties and extreme ratios
+    among them."""
     rng, wide = random.Random(45), 0
     for _ in range(count):
         people = rng.choice([3, 3, 4, 4, 4, 5])

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from whosin.exact import Rounding, format_figures, format_percent
+from whosin.exact import MIN_POWER, Rounding, format_figures, format_percent
 from whosin.references import Paper, Theorem
 from whosin.report.document import (
     Chart,
@@ -80,6 +80,8 @@ def _level_words(level: Level) -> tuple[str, ...]:
     number = Strong(format_short(level.value, rounding_side(level.exact)))
     if not level.exact:
         return "at most ", number
+    if MIN_POWER <= level.value < math.inf:
+        return (number,)
     return (number, ", rounded to six digits") if is_rounded(level.value) else ("exactly ", number)
 
 
@@ -487,7 +489,7 @@ def _family_spelling(notion: Notion) -> str | None:
 
 def _spell_ratio(value: object) -> str | None:
     """A ratio, unless it is too long for anyone to read."""
-    if not isinstance(value, Fraction):
+    if not isinstance(value, Fraction) or value >= MIN_POWER:
         return None
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_RATIO_BITS:
         return None
