@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from whosin.distortion import Curves, Optimum
     from whosin.mechanisms import Channel
     from whosin.notions import Level, Notion, Witness
+    from whosin.notions.gaussian_leakage import GaussianLeakage
     from whosin.refinement import Comparison
 
 MAX_GUESSES = 6
@@ -442,6 +443,45 @@ def level_data(level: Level, notion: Notion, claim: Fraction | None = None) -> d
         holds = level.holds(claim)
         data.update(at_most=claim, holds=holds, outcome=OUTCOME_WORDS[holds])
     return data
+
+
+def gaussian_leakage_data(found: GaussianLeakage, claim: Fraction | None) -> dict[str, Any]:
+    """What Gaussian releases leak about normal rows, and what became of a claim."""
+    from whosin.notions import Level
+
+    exact, lower = found.exact, None if found.exact else found.lower
+    holds = None
+    if claim is not None:
+        holds = Level(found.epsilon, None, exact, (), lower).holds(claim)
+    return {
+        "unit": "ε",
+        "value": found.epsilon,
+        "exact": exact,
+        "lower": lower,
+        "delta": found.delta,
+        "separation": found.separation,
+        "row": found.row,
+        "unknown": list(found.unknown),
+        "at_most": claim,
+        "holds": holds,
+        "outcome": None if claim is None else OUTCOME_WORDS[holds],
+    }
+
+
+def describe_gaussian_leakage(data: Mapping[str, Any]) -> Document:
+    """The same for people."""
+    value = format_short(data["value"], "up")
+    unknown = ", ".join(map(str, data["unknown"])) or "no other row"
+    facts = [
+        ("ε between two values of a row", value if data["exact"] else f"at most {value}"),
+        ("but for a probability δ of", format_general(data["delta"])),
+        ("worst for", f"row {data['row']}, unknown beside it: {unknown}"),
+    ]
+    if data["lower"] is not None:
+        facts.append(("at least", format_short(data["lower"], "down")))
+    if data["outcome"] is not None:
+        facts.append((f"the claim ε ≤ {format_short(data['at_most'])}", data["outcome"]))
+    return make_document("Bayesian differential privacy, normal rows", list_facts(*facts))
 
 
 def _least_favourable_numbers(level: Level, notion: Notion | None) -> list[Any] | None:
