@@ -617,8 +617,8 @@ def _refuse_size(search: NetworkSearch, row: int) -> Unsupported:
         field="prior",
         value=width,
         hint=(
-            "trees with positive probabilities fit, large ones as a bracket, and about a dozen rows "
-            "that depend on each other in other ways"
+            "trees with positive probabilities fit, large ones as a bracket, and about a dozen "
+            "rows that depend on each other in other ways"
         ),
     )
 
