@@ -44,11 +44,22 @@ SNAP_DISTANCE = 2.0**-120
 """A ball that agrees with a float to this relative accuracy is taken as that float (ln e = 1)."""
 
 
+MIN_POWER = 10**300
+"""From here on numbers are shown as powers of ten."""
+
+
 class Rational(Fraction):
     """A fraction that can also be formatted as a float, as every fraction can from Python 3.12."""
 
     def __format__(self, spec: str) -> str:
         return format(float(self), spec) if spec else str(self)
+
+    def __str__(self) -> str:
+        is_long = abs(self) >= MIN_POWER  # Python refuses to write out the longest of them
+        return f"about {format_power(self)}" if is_long else super().__str__()
+
+    def __repr__(self) -> str:
+        return f"Rational({self})" if abs(self) >= MIN_POWER else super().__repr__()
 
 
 def rational(value: object, field: str = "number") -> Fraction:
@@ -341,6 +352,14 @@ def format_decimals(value: Number, digits: int, rounded: Rounding = "nearest") -
     if (rounded == "up" and off > 0) or (rounded == "down" and off < 0):
         whole += 1 if rounded == "up" else -1
     return f"{Decimal(whole).scaleb(-digits):f}"
+
+
+def format_power(value: Number, rounded: Rounding = "nearest") -> str:
+    """A finite number from `MIN_POWER` on by its order of magnitude."""
+    whole = math.floor(abs(Fraction(value)))
+    power = int(math.log10(whole))
+    power += (10 ** (power + 1) <= whole) - (10**power > whole)
+    return f"{'-' * (value < 0)}10^{power + (rounded == 'up')}"
 
 
 def format_figures(value: Number, digits: int = 6, rounded: Rounding = "nearest") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from fractions import Fraction
 from itertools import product
 
@@ -21,6 +22,8 @@ from whosin.curves.epsilon_meaning import explain_epsilon
 from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, Unsupported
 from whosin.exact import exact_fraction
 from whosin.notions import NegativeMembership, PositiveMembership
+from whosin.report.card import describe_plan
+from whosin.report.document import section_data
 
 HALF = Fraction(1, 2)
 ABSENT = 0
@@ -183,6 +186,18 @@ def test_the_plan_is_that_of_its_ratio():
     assert math.isclose(said.epsilon, math.log(4)) and said.beliefs == (Fraction(1, 5),) * 2
     member = wi.calibrate(posterior="0.6", prior="0.05..0.5", secret="membership")
     assert member.relation == "add-remove"
+
+
+@pytest.mark.parametrize(
+    "promise", [{"posterior": "0.6", "prior": "0.05..0.5"}, {"rho": "0.5", "candidates": 5}]
+)
+def test_the_card_agrees_with_itself_about_guesses(promise):
+    """Nobody guesses better on average than the surest anyone may become."""
+    plan = wi.calibrate(**promise, secret="value")
+    shown = section_data(describe_plan(plan).sections)
+    lines = " ".join(line for section in shown for line in section.lines)
+    sure = int(re.search(r"as sure as if (\d+) had", lines)[1])
+    assert int(re.search(r"right in at most (\d+)", lines)[1]) <= sure
 
 
 # What riskcal calls the unified bound (F36).

@@ -91,7 +91,7 @@ def random_problem(rng):
 
 
 @pytest.mark.parametrize("notion", ["dp", "identifiability"])
-@cases(6, 700)
+@cases(6, 1000)
 def test_programs_for_tables_meet_the_definition(notion, count):
     """What the program over tables finds; the mechanism keeps its level exactly; no corner of the
     set has more distortion than is said, and the least favourable prior is a member."""

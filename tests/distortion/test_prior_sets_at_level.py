@@ -39,7 +39,7 @@ def random_rows(rng, n, m):
 
 
 @pytest.mark.parametrize("notion", ["dp", "identifiability"])
-@cases(5, 300)
+@cases(5, 1000)
 def test_the_sum_over_rows_is_the_optimum_over_tables(notion, count):
     """It is what the program over whole tables finds, the mechanism keeps the level exactly, and
     no corner has more distortion than is said."""

@@ -40,7 +40,7 @@ def case(rng: random.Random) -> tuple[int, int, Fraction, Fraction]:
     return n, rng.randint(0, n), low, high
 
 
-@cases(12, 100)
+@cases(12, 1000)
 @pytest.mark.parametrize("kind", [PositiveMembership, NegativeMembership])
 def test_levels_against_all_vertices(kind, count):
     """The level is the largest over all vertices, exactly, and no interior prior exceeds it."""

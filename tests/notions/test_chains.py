@@ -555,6 +555,24 @@ def test_chains_between_bounds(count, monkeypatch):
         assert records.log(truth) == pytest.approx(level.lower, abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_steps_may_not_differ_by_more_than_their_slack(seed):
+    """Two probabilities in the numerator and two in the denominator, each with another chain."""
+    rng = random.Random(seed)
+    boxes = [random_bounds(rng, 3) for _ in range(4)]
+    cell = tuple(box.sets[0].tightened() for box, _ in boxes)
+    measured = [row.middle() for row in cell]
+    changes = [
+        member[value] / middle[value]
+        for (_, members), middle in zip(boxes, measured, strict=True)
+        for member in members
+        for value in range(3)
+        if middle[value]
+    ]
+    most = 2 * math.log(max(changes) / min(changes)) if min(changes) else 0.0
+    assert most <= prior_sets.step_slack(cell, measured) + 1e-12
+
+
 def test_a_short_chain_closes_to_the_stated_gap():
     rows = [Box(["0.78", "0.2"], ["0.8", "0.22"]), Box(["0.2", "0.78"], ["0.22", "0.8"])]
     level = BayesianDifferentialPrivacy(ChainBox((HALF, HALF), rows)).measure(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import random
 from fractions import Fraction
@@ -127,7 +128,8 @@ def test_ratios_beyond_floats():
     assert DifferentialPrivacy().measure(near).value == pytest.approx(
         -math.log(2) - math.log(least)
     )
-    assert PositiveMembership(families.Independent()).measure(near).value == math.inf
+    most = Fraction(1, 2) / Fraction(least)
+    assert PositiveMembership(families.Independent()).measure(near).value == most
     small = Fraction(1, 10**400)
     exact = wi.Channel(wi.Subsets(1), [[small, 1 - small], [Fraction(1, 2), Fraction(1, 2)]])
     assert PositiveMembership(families.Independent()).measure(exact).value == 10**400 / Fraction(2)
@@ -175,3 +177,35 @@ def test_large_exact_channels_are_searched_in_floats_and_certified(monkeypatch):
         for bare in [[w for w in range(2**n) if not w >> t & 1]]
     )
     assert float(value) == pytest.approx(truth, rel=1e-14)
+
+
+@pytest.mark.parametrize("notion", [PositiveMembership, NegativeMembership])
+@pytest.mark.parametrize(("scale", "digits"), [("1/1000", 434), ("1/100000", 43429)])
+def test_finite_levels_beyond_all_floats(notion, scale, digits):
+    """e^1000 and e^100000 are large, and not infinite."""
+    noisy = wi.mechanisms.Laplace("count", scale)
+    below, above = Fraction(10) ** (digits - 2), Fraction(10) ** (digits + 1)
+    some = [families.Independent(), families.Independent("1/10", "1/2"), families.Cliques(1)]
+    for family in [*some, families.Uninformed()] if digits < 1000 else some:
+        level = notion(family).measure(noisy, wi.Subsets(3))
+        assert level.holds(below) is False and level.holds(above) is True
+        assert level.holds("inf") is True and math.isinf(float(level))
+        assert "about 10^" in repr(level) and "about 10^" in level._repr_html_()
+    if digits < 1000:  # records are searched in floats
+        noisy = wi.mechanisms.Laplace(wi.statistics.Sum(), scale)
+        level = notion(families.ValueOfOne()).measure(noisy, wi.Records(2, 2))
+        assert level.holds(below) is False and level.holds(above) is True
+
+
+def test_rational_levels_beyond_all_floats_are_shown(run, tmp_path):
+    """10^320 / 2, exactly; what is shown is its order of magnitude."""
+    tiny, file = "1/1" + "0" * 320, tmp_path / "tiny.json"
+    rows = [[tiny, f"{10**320 - 1}/{10**320}"], ["1/2", "1/2"]]
+    space = {"kind": "subsets", "entities": ["ann"]}
+    file.write_text(json.dumps({"space": space, "outputs": ["x", "y"], "probabilities": rows}))
+    code, out, _err = run(f"verify {file}")
+    assert code == 0 and "about 10^319" in out
+    code, out, _err = run(f"verify {file} --json --at-most 1e300")
+    data = json.loads(out)
+    assert (code, data["value"], data["exact"], data["holds"]) == (1, "1e320", True, False)
+    assert float(data["witness"]["ratio"]) == math.inf

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import random
 from fractions import Fraction
@@ -199,3 +200,24 @@ def test_bad_questions():
     ):
         with refused(field):
             measure_gaussian_leakage(vector, releases, delta)
+
+
+def test_a_file_is_measured_without_a_ledger(tmp_path, run):
+    """What `verify` says of a file is what its releases leak in Python, and claims have codes."""
+    file = tmp_path / "series.json"
+    data = {"gaussian": {"autoregressive": ["0.6"], "rows": 5}, "delta": 1e-6}
+    data["releases"] = [{"weights": [1] * 5, "sigma": 9}, {"weights": [1, 1, 0, 0, 0], "sigma": 6}]
+    file.write_text(json.dumps(data), encoding="utf-8")
+    series = GaussianVector.autoregressive(["0.6"], 5)
+    listed = [GaussianRelease(each["weights"], each["sigma"]) for each in data["releases"]]
+    leak = measure_gaussian_leakage(series, listed, "1e-6")
+    code, out, _err = run(f"verify {file} --json")
+    said = json.loads(out)
+    assert (code, said["value"], said["row"]) == (0, leak.epsilon, leak.row)
+    assert said["unknown"] == list(leak.unknown) and said["exact"] is leak.exact
+    assert run(f"verify {file} --at-most {leak.epsilon + 0.001}")[0] == 0
+    code, out, _err = run(f"verify {file} --at-most {leak.epsilon - 0.001}")
+    assert code == 1 and "refuted" in out
+    assert run(f"verify {file} --notion dp")[0] == 2
+    file.write_text(json.dumps({**data, "releases": []}), encoding="utf-8")
+    assert run(f"verify {file}")[0] == 2

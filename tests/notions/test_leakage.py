@@ -111,7 +111,7 @@ def test_no_gain_and_no_prior_exceeds_maximal_leakage():
     assert known.exact and known.value == most
 
 
-@cases(16, 400)
+@cases(16, 1000)
 def test_capacity_lies_between_certified_numbers(count):
     for seed in range(count):
         rng, space, table, _ = draw(seed)
@@ -169,7 +169,7 @@ def test_classes_of_worlds_have_the_levels_of_all_worlds():
         assert notion.measure(channel).value == notion.measure(spread).value
 
 
-@cases(20, 600)
+@cases(20, 1000)
 def test_metric_privacy_is_that_of_the_definition(count):
     for seed in range(count):
         rng, space, table, _ = draw(seed)
@@ -192,7 +192,7 @@ def test_metric_privacy_is_that_of_the_definition(count):
         assert result.value == pytest.approx(oracle.metric_level(table, own), rel=1e-13)
 
 
-@cases(20, 600)
+@cases(20, 1000)
 def test_groups_are_those_of_the_definition(count):
     for seed in range(count):
         _, space, table, _ = draw(seed)

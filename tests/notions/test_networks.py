@@ -200,6 +200,18 @@ def test_too_wide_a_network():
         notion.measure(Laplace("sum", 3), wi.Records(n, 2))
 
 
+def test_a_star_of_a_hundred_rows_has_a_bracket():
+    """Everyone else known, or all rows changed: all that is known where a row has 99 neighbours."""
+    stay = {(0,): ("0.8", "0.2"), (1,): ("0.2", "0.8")}
+    star = Network([((), {(): (HALF, HALF)}), *[((0,), stay)] * 99])
+    level = BayesianDifferentialPrivacy(star).measure(Laplace("sum", 20), wi.Records(100, 2))
+    assert not level.exact and level.lower >= 1 / 20 - 1e-12
+    assert level.value == pytest.approx(100 / 20)
+    small = Network([((), {(): (HALF, HALF)}), *[((0,), stay)] * 5])
+    exact = BayesianDifferentialPrivacy(small).measure(Laplace("sum", 20), wi.Records(6, 2))
+    assert exact.exact and 1 / 20 < exact.value < 6 / 20
+
+
 def test_probabilities_beyond_floats_are_refused():
     """A probability that floats lose is refused, not taken for 0."""
     tiny = Fraction(1, 10**150)

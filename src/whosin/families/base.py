@@ -256,12 +256,16 @@ class Family(ABC):
         where `worst` tries them all for so few people."""
         return None
 
+    def narrows(self, people: int) -> bool:
+        """Whether `narrow` searches among so few people."""
+        return False
+
     def narrow(
         self, likelihoods: Array, lattice: Lattice, positive: bool, reached: float, most: float
-    ) -> tuple[Worst | None, float] | None:
+    ) -> tuple[Worst | None, float]:
         """For families that are not tight: a worse prior than one with this γ, if there is one,
-        and a bound on γ below `most`; None where it is not searched."""
-        return None
+        and a bound on γ below `most`."""
+        return None, most
 
     complete: ClassVar[bool] = False
     """Whether `crowds` and `extreme_priors` are all its priors, and not only those at which

@@ -507,20 +507,20 @@ class FixedSize(Bounded):
             if choice := _worst_choice(array[::-1], grid, shares, not positive):
                 yield _mirror_worst(choice.as_worst(grid, *beliefs), grid, lattice)
 
+    def narrows(self, people: int) -> bool:
+        low, high = self.bounds
+        return people <= MAX_SEARCHED_PEOPLE and low > 0 and high < 1
+
     def narrow(
         self, likelihoods: Array, lattice: Lattice, positive: bool, reached: float, most: float
-    ) -> tuple[Worst | None, float] | None:
+    ) -> tuple[Worst | None, float]:
         low, high = self.bounds
-        if lattice.space.size > MAX_SEARCHED_PEOPLE or low == 0 or high == 1:
-            return None
-        grid = CountLattice.single(lattice.space)
-        array = likelihoods[lattice.labels()]
-        beliefs = (low, high) if positive else (1 - high, 1 - low)
-        array = array if positive else array[::-1]
-        search = OddsSearch(array, lattice.space, beliefs, reached, most)
+        grid, array = CountLattice.single(lattice.space), likelihoods[lattice.labels()]
+        if not positive:
+            array, low, high = array[::-1], 1 - high, 1 - low
+        search = OddsSearch(array, lattice.space, (low, high), reached, most)
         if (worst := search.run()) is not None:
-            regroup = _regroup if positive else _mirror_worst
-            worst = regroup(worst, grid, lattice)
+            worst = (_regroup if positive else _mirror_worst)(worst, grid, lattice)
         return worst, search.bound
 
     def worst_count(self, columns: CountColumns, positive: bool) -> Iterator[Worst]:

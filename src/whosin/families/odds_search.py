@@ -133,14 +133,18 @@ class OddsSearch:
         self.bound = reached
         self.found: tuple[SizeCase, Array, int] | None = None
 
-    def run(self) -> Worst | None:
-        """Find the bound, and the worst prior, where one is worse than what was reached before."""
+    def start(self) -> list[tuple[SizeCase, Array]]:
+        """A box of the logarithms of all odds, relative to those of the last one, for each case."""
         low, high = map(float, self.beliefs)
         apart = math.log(min(high, 1 - low) / (low * (1 - high))) + ROUNDING_SLACK
-        open_boxes: list[tuple[SizeCase, Array]] = []
-        for case in list_cases(self.space, *self.beliefs):
-            sides = len(case.others) - 1
-            open_boxes.append((case, np.array([[[-apart] * sides, [apart] * sides]])))
+        return [
+            (case, np.array([[[end] * (len(case.others) - 1) for end in (-apart, apart)]]))
+            for case in list_cases(self.space, *self.beliefs)
+        ]
+
+    def run(self) -> Worst | None:
+        """Find the bound, and the worst prior, where one is worse than what was reached before."""
+        open_boxes = self.start()
         looked_at, axis, bounds = 0, 0, [math.inf] * len(open_boxes)
         while open_boxes:
             looked_at += sum(len(boxes) for _, boxes in open_boxes)
@@ -149,7 +153,7 @@ class OddsSearch:
                 break
             remaining, bounds = [], []
             for case, boxes in open_boxes:
-                values = self._bound_boxes(case, boxes)
+                values = self.bound_boxes(case, boxes)
                 kept = values > self.reached * (1 + float(SEARCHED_GAP))
                 self.bound = max(self.bound, values[~kept].max(initial=0.0))
                 if kept.any():
@@ -160,7 +164,7 @@ class OddsSearch:
             self.bound = min(self.bound * (1 + ROUNDING_SLACK), self.most)
         return self._worst()
 
-    def _bound_boxes(self, case: SizeCase, boxes: Array) -> Array:
+    def bound_boxes(self, case: SizeCase, boxes: Array) -> Array:
         """No prior with odds in a box has a larger γ; sees the middles of the boxes on the way."""
         corners = np.array(list(product((0, 1), repeat=boxes.shape[2])))
         axes = np.arange(boxes.shape[2])
@@ -181,9 +185,14 @@ class OddsSearch:
         inside, outside, given_in, given_out = (
             side[:, 0] for side in self._means(case, middles[:, None])
         )
-        ends = self._allowed((given_in, given_in), (given_out, given_out))
+        first, last = self._allowed((given_in, given_in), (given_out, given_out))
+        for place in np.flatnonzero((first > last) & (first < last + ROUNDING_SLACK)):
+            # One belief is left, or none: exact numbers say which.
+            ends = _allowed_exactly(case, _exact_odds(middles[place]), self.beliefs)
+            if ends is not None:
+                first[place], last[place] = ends
         ratios = _divide(inside, outside)
-        values = _largest_gamma(ratios.max(axis=1), *ends)
+        values = _largest_gamma(ratios.max(axis=1), first, last)
         best = int(np.argmax(values))
         if values[best] > self.reached:
             self.reached = float(values[best])
@@ -226,7 +235,7 @@ class OddsSearch:
         if self.found is None:
             return None
         case, logs, output = self.found
-        odds = [Fraction(math.exp(value)) for value in (*logs, 0.0)]
+        odds = _exact_odds(logs)
         present, absent = (
             [(case.world(row, inside=inside), _multiply(odds, row)) for row in rows]
             for rows, inside in ((case.present, True), (case.absent, False))
@@ -248,6 +257,10 @@ class OddsSearch:
             for side, way in zip((present, absent), ways, strict=True)
         ]
         return Worst(self.reached, case.entity, output, *ends, prior, *sides)
+
+
+def _exact_odds(logs: Array) -> list[Fraction]:
+    return [Fraction(math.exp(value)) for value in (*logs, 0.0)]
 
 
 def _allowed_exactly(case: SizeCase, odds: list[Fraction], beliefs: Range) -> Range | None:

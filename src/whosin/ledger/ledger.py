@@ -576,7 +576,8 @@ FAMILY_GUARANTEE = "membership privacy, measured jointly"
 
 @dataclass(frozen=True)
 class JointBudget:
-    """The budget of one dataset whose rows follow a model.
+    """The budget of one dataset whose rows follow a model. It measures releases and debits them;
+    their noise is drawn by whoever publishes them.
 
     Args:
         ledger: where the dataset is registered, without a table and for replaced rows:

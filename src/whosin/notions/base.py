@@ -467,7 +467,9 @@ def invert_ratio(ratio: Fraction | float) -> Fraction | float:
 
 
 def exact_or_up(value: Number, exact: bool) -> Number:
-    """A number on its way out: a fraction where everything was exact, else a float rounded up."""
+    """A number on its way out: a fraction where everything was exact, else a float rounded up, or
+    a whole number where no float is large enough."""
     if isinstance(value, float):
         return value
-    return Rational(value) if exact else round_up(Fraction(value))
+    shown = Rational(value) if exact else round_up(Fraction(value))
+    return Rational(math.ceil(value)) if shown == math.inf else shown

@@ -13,7 +13,8 @@ from whosin.exact import (
     Number,
     Rational,
     exact_fraction,
-    exp_float,
+    exp_down,
+    exp_up,
     is_exact,
     log_up,
     read_ranged,
@@ -131,14 +132,11 @@ class PositiveMembership(Notion):
         reached = Fraction(1) if result is None else result[2].gamma
         if bound is None or reached >= bound * (1 - MEETING_SLACK):
             return None
-        lattice, limits = (
-            subset_lattice(channel, "membership privacy"),
-            (float(reached), float(bound)),
-        )
-        found = self.family.narrow(channel.wide, lattice, self.positive, *limits)
-        if found is None:
+        lattice = subset_lattice(channel, "membership privacy")
+        if not self.family.narrows(lattice.space.size):  # before any table is made
             return None
-        worst, most = found
+        limits = float(reached), float(bound)
+        worst, most = self.family.narrow(channel.wide, lattice, self.positive, *limits)
         if worst is not None:
             certificate = certify_worst(channel, worst, self.positive)
             sides = beliefs.sides(worst.low, worst.high, self.positive)
@@ -229,11 +227,15 @@ class RecordMembership(OfPriors):
         return _level_of_values(self, found, *WHOLE_RANGE)
 
 
+def _exp_up(epsilon: Number) -> Number:
+    return epsilon if epsilon == math.inf else exact_or_up(exp_up(epsilon), False)
+
+
 def _level_of_values(notion: Notion, found: Level, low: Fraction, high: Fraction) -> Level:
     """γ from the ε between two values of a row, for beliefs in [low, high] in one of them."""
     most, theorems = found.witness, found.theorems
     if most is None:
-        return Level(exp_float(found.value), None, found.exact, theorems, notion=notion)
+        return Level(_exp_up(found.value), None, found.exact, theorems, notion=notion)
     exact, ratio = is_exact(most.ratio), most.ratio
     if ratio != math.inf:
         ratio = max(exact_fraction(ratio), Fraction(1))
@@ -245,8 +247,8 @@ def _level_of_values(notion: Notion, found: Level, low: Fraction, high: Fraction
         )
         return replace(most, prior=before, posterior=after, attained=worst.attained)
 
-    value: Number = exp_float(found.value)
-    lower = None if found.lower is None else exp_float(found.lower)
+    value = _exp_up(found.value)
+    lower = None if found.lower is None else round_down(exp_down(found.lower))
     if isinstance(notion, PositiveMembership):  # every other row is known: no bracket
         value, theorems = exact_or_up(worst.gamma, exact), notion.family_theorems
     elif lower is None and log_up(ratio) >= found.value:

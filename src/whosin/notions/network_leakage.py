@@ -321,12 +321,14 @@ class NetworkSearch:
         """Look at one row with as much around it as there is room for."""
         before = replace(self.best)
         results = []
-        for radius in CUT_DISTANCES:
+        for radius in (0, *CUT_DISTANCES):
             self.best = replace(before, upper=before.value)
             try:
                 self.search_row(row, radius)
             except OutOfRoom:
                 break
+            if not radius:  # a row beside known ones: a case, and no bound
+                self.best.upper = math.inf
             results.append(self.best)
             if self.best.upper - self.best.value <= CLOSED_ETA:
                 break
@@ -615,8 +617,8 @@ def _refuse_size(search: NetworkSearch, row: int) -> Unsupported:
         field="prior",
         value=width,
         hint=(
-            "trees with positive probabilities and hundreds of rows fit, and about a dozen rows "
-            "that depend on each other in other ways; or use more noise"
+            "trees with positive probabilities fit, large ones as a bracket, and about a dozen "
+            "rows that depend on each other in other ways"
         ),
     )
 

@@ -285,9 +285,10 @@ def _polytope_vertices(before: Array, extra: int) -> Iterator[Array]:
 # Markov chains whose probabilities lie between bounds (F13): not settled at vertices.
 #
 # A cell is a smaller such set, and a chain inside it is measured. Under another chain of the cell
-# each probability differs by a factor within e^±ω, ω the largest logarithm of an upper over a lower
-# bound. What a window leaks is a ratio of two ratios of sums over paths, each a product of as many
-# probabilities as there are steps in the window, so it differs by at most 2ω times these. A window
+# each probability differs by a factor between the least m of a lower bound and the largest M of an
+# upper bound, each over the measured probability. What a window leaks is a ratio of two ratios of
+# sums over paths, each a product of as many probabilities as there are steps in the window: four
+# sums, two of them in the numerator, so it differs by at most 2 ln(M/m) times these. A window
 # longer than W leaks at most what it does with row i ± W known and η more, and η is at most the
 # projective diameter Δ of the matrix's power W: tanh(Δ/4)^(W − 1) Δ (Birkhoff's contraction), Δ
 # being bounded by the cell's bounds. Cells are halved along their largest ratio of bounds until the
@@ -331,8 +332,9 @@ class ChainSearch:
     def _bound_cell(self, cell: Cell) -> float:
         """No chain of the cell leaks more; measures one of them on the way."""
         chain = MarkovChain(cell[0].middle(), [row.middle() for row in cell[1:]])
-        ratios = [high / low for row in cell for low, high in _bounds(row) if high]
-        slack = 2 * math.log(max(ratios)) * FLOAT_SLACK
+        slack = (
+            step_slack(cell, [[Fraction(p) for p in row.middle()] for row in cell]) * FLOAT_SLACK
+        )
         diameter, longest = _largest_diameter(cell[1:]), self.rows - 1
         marginals, most = chain.marginals(self.rows), math.inf
         for reach in (*(w for w in WINDOWS_TRIED if w < longest), longest):
@@ -353,6 +355,17 @@ class ChainSearch:
             if cut < NEGLIGIBLE_CUT:
                 break
         return most * FLOAT_SLACK
+
+
+def step_slack(cell: Cell, measured: Sequence[Sequence[Fraction]]) -> float:
+    """How much a step of a window may add to what it leaks under another chain of the cell."""
+    factors = [
+        (low / p, high / p)
+        for row, probabilities in zip(cell, measured, strict=True)
+        for (low, high), p in zip(_bounds(row), probabilities, strict=True)
+        if p
+    ]
+    return 2 * math.log(max(high for _, high in factors) / min(low for low, _ in factors))
 
 
 def _bounds(row: WithinBounds) -> Iterator[tuple[Fraction, Fraction]]:

@@ -27,7 +27,11 @@ from whosin.notions.base import Notion
 from whosin.notions.bayesian_privacy import BayesianDifferentialPrivacy
 from whosin.notions.differential_privacy import read_metric
 from whosin.notions.gains import read_gain
-from whosin.notions.gaussian_leakage import GaussianRelease, measure_gaussian_leakage
+from whosin.notions.gaussian_leakage import (
+    GaussianLeakage,
+    GaussianRelease,
+    measure_gaussian_leakage,
+)
 from whosin.notions.membership import PositiveMembership
 from whosin.priors import GaussianVector, Prior
 from whosin.priors.table import DEPENDENCE_KEYS, read_blocks, read_dependence, read_prior
@@ -185,7 +189,7 @@ def measure_jointly(model: Mapping[str, Any], releases: Sequence[Mapping[str, An
         Unsupported: no exact way to measure them together is known.
     """
     if "gaussian" in model:
-        return _measure_gaussian(model, releases)
+        return measure_gaussian_file(model, releases).epsilon if releases else 0.0
     if "family" in model:
         check_keys(dict(model), ("family", "people"), "model")
         notion, space = _read_family_model(model)
@@ -206,7 +210,10 @@ def measure_jointly(model: Mapping[str, Any], releases: Sequence[Mapping[str, An
     return float(BayesianDifferentialPrivacy(priors).measure(joint, rows).value)
 
 
-def _measure_gaussian(model: Mapping[str, Any], releases: Sequence[Mapping[str, Any]]) -> float:
+def measure_gaussian_file(
+    model: Mapping[str, Any], releases: Sequence[Mapping[str, Any]]
+) -> GaussianLeakage:
+    """What Gaussian releases over normal rows leak together."""
     check_keys(dict(model), ("gaussian", "delta", "distance"), "model")
     given = check_kind(model["gaussian"], dict, "gaussian", "an object")
     check_keys(given, ("covariance", "autoregressive", "rows", "innovation"), "gaussian")
@@ -216,14 +223,12 @@ def _measure_gaussian(model: Mapping[str, Any], releases: Sequence[Mapping[str, 
         prior = GaussianVector.autoregressive(
             given.get("autoregressive", ()), given.get("rows", 0), given.get("innovation", 1)
         )
-    if not releases:
-        return 0.0
     listed = []
     for each in releases:
         check_keys(dict(each), ("weights", "sigma"), "release")
         listed.append(GaussianRelease(each.get("weights", ()), each.get("sigma")))
     delta, distance = model.get("delta"), model.get("distance", 1)
-    return measure_gaussian_leakage(prior, listed, delta, distance).epsilon
+    return measure_gaussian_leakage(prior, listed, delta, distance)
 
 
 def _read_family_model(model: Mapping[str, Any]) -> tuple[PositiveMembership, Subsets]:

@@ -233,22 +233,23 @@ def _thousand_people(plan: Plan, secret: str = MEMBERSHIP_WORDS) -> TextSection:
     low, high = plan.beliefs
     prior = high if high < 1 else max(EXAMPLE_PRIOR, low)  # the one of the promise's sentence
     accused = rates[0] if rates else prior if values else EXAMPLE_FPR
-    reached = float(tradeoff(plan).tpr(accused))
+    reached, posterior = float(tradeoff(plan).tpr(accused)), plan_curves(plan)[-1][2]
+    fails = float(plan.failure if is_dp(plan) else plan.delta)
+    if values and not fails:  # what nobody is surer of than this is guessed no better
+        reached = min(reached, posterior(float(accused)))
     test = (
         f"A test that accuses {per_thousand(float(accused))} of 1,000 people who are {out} "
         f"recognises at most {per_thousand(reached)} of 1,000 who are."
     )
     if values:
         test = (
-            f"On average over all answers the trade-off curve lets guesses of which "
-            f"{per_thousand(float(accused))} in 1,000 are right by luck be right in at most "
-            f"{per_thousand(reached)} (F36)."
+            f"On average over all answers guesses of which {per_thousand(float(accused))} in 1,000 "
+            f"are right by luck are right in at most {per_thousand(reached)} (F36)."
         )
     if is_dp(plan) and plan.target.averages:
         marks = Marks.of(float(accused), reached, "by guessing", "by the best test")
         return make_section(PEOPLE_HEADING, test, marks)
-    after = plan_curves(plan)[-1][2](float(prior))
-    fails = float(plan.failure if is_dp(plan) else plan.delta)
+    after = posterior(float(prior))
     but = f", but for a probability of {format_general(fails)}" if fails else ""
     about = "about whom someone was {} sure, {} are in"
     if noun == "case":

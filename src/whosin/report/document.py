@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal
 
-from whosin.exact import Rounding, format_decimals, format_figures
+from whosin.exact import MIN_POWER, Rounding, format_decimals, format_figures, format_power
 from whosin.exact import format_epsilon as format_epsilon
 
 if TYPE_CHECKING:
@@ -253,8 +253,8 @@ def format_short(value: float | Fraction, rounded: Rounding = "nearest") -> str:
         return "∞"
     if isinstance(value, Fraction) and value.denominator == 1 and abs(value) < 10**6:
         return str(value.numerator)
-    if not -1e300 < value < 1e300:
-        return "more than 10^300"
+    if value >= MIN_POWER:
+        return "about " * (rounded == "nearest") + format_power(value, rounded)
     if isinstance(value, Fraction) and value.denominator < 1000 and abs(value.numerator) < 10**4:
         return f"{value.numerator}/{value.denominator} ≈ {format_figures(value)}"
     return format_figures(value, 6, rounded)
@@ -271,6 +271,7 @@ def is_rounded(value: float | Fraction) -> bool:
     return not (
         "/" in text
         or text == "∞"
+        or value >= MIN_POWER
         or (text[-1].isdigit() and Fraction(text.replace(",", "")) == value)
     )
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
-from whosin.exact import Rounding, format_figures, format_percent
+from whosin.exact import MIN_POWER, Rounding, format_figures, format_percent
 from whosin.references import Paper, Theorem
 from whosin.report.document import (
     Chart,
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from whosin.distortion import Curves, Optimum
     from whosin.mechanisms import Channel
     from whosin.notions import Level, Notion, Witness
+    from whosin.notions.gaussian_leakage import GaussianLeakage
     from whosin.refinement import Comparison
 
 MAX_GUESSES = 6
@@ -80,6 +81,8 @@ def _level_words(level: Level) -> tuple[str, ...]:
     number = Strong(format_short(level.value, rounding_side(level.exact)))
     if not level.exact:
         return "at most ", number
+    if MIN_POWER <= level.value < math.inf:
+        return (number,)
     return (number, ", rounded to six digits") if is_rounded(level.value) else ("exactly ", number)
 
 
@@ -442,6 +445,45 @@ def level_data(level: Level, notion: Notion, claim: Fraction | None = None) -> d
     return data
 
 
+def gaussian_leakage_data(found: GaussianLeakage, claim: Fraction | None) -> dict[str, Any]:
+    """What Gaussian releases leak about normal rows, and what became of a claim."""
+    from whosin.notions import Level
+
+    exact, lower = found.exact, None if found.exact else found.lower
+    holds = None
+    if claim is not None:
+        holds = Level(found.epsilon, None, exact, (), lower).holds(claim)
+    return {
+        "unit": "ε",
+        "value": found.epsilon,
+        "exact": exact,
+        "lower": lower,
+        "delta": found.delta,
+        "separation": found.separation,
+        "row": found.row,
+        "unknown": list(found.unknown),
+        "at_most": claim,
+        "holds": holds,
+        "outcome": None if claim is None else OUTCOME_WORDS[holds],
+    }
+
+
+def describe_gaussian_leakage(data: Mapping[str, Any]) -> Document:
+    """The same for people."""
+    value = format_short(data["value"], "up")
+    unknown = ", ".join(map(str, data["unknown"])) or "no other row"
+    facts = [
+        ("ε between two values of a row", value if data["exact"] else f"at most {value}"),
+        ("but for a probability δ of", format_general(data["delta"])),
+        ("worst for", f"row {data['row']}, unknown beside it: {unknown}"),
+    ]
+    if data["lower"] is not None:
+        facts.append(("at least", format_short(data["lower"], "down")))
+    if data["outcome"] is not None:
+        facts.append((f"the claim ε ≤ {format_short(data['at_most'])}", data["outcome"]))
+    return make_document("Bayesian differential privacy, normal rows", list_facts(*facts))
+
+
 def _least_favourable_numbers(level: Level, notion: Notion | None) -> list[Any] | None:
     """The prior of a set that a level is about: a list for each row, or a number for each table."""
     from whosin.priors import Independent, PriorSet, WorldTable
@@ -487,7 +529,7 @@ def _family_spelling(notion: Notion) -> str | None:
 
 def _spell_ratio(value: object) -> str | None:
     """A ratio, unless it is too long for anyone to read."""
-    if not isinstance(value, Fraction):
+    if not isinstance(value, Fraction) or value >= MIN_POWER:
         return None
     if max(value.numerator.bit_length(), value.denominator.bit_length()) > MAX_RATIO_BITS:
         return None

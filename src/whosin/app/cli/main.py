@@ -125,9 +125,14 @@ def confirm_spending(words: str, *, yes: bool, json: bool) -> None:
 
 
 def plain_json(value: object) -> Any:
-    """The JSON form of a value: exact numbers become floats, infinities become "inf"."""
+    """The JSON form of a value: exact numbers become floats, or "1e435" where none is large enough;
+    infinities become "inf"."""
     if isinstance(value, Fraction):
-        value = float(value) if abs(value) < Fraction(2) ** 1000 else math.inf
+        from whosin.exact import MIN_POWER, format_power
+
+        if abs(value) >= MIN_POWER:
+            return format_power(value, "up").replace("10^", "1e")
+        value = float(value)
     if isinstance(value, float) and not math.isfinite(value):
         return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
     if isinstance(value, dict):

@@ -105,6 +105,11 @@ def verify(
         refuse_options(_spell_options(named, notion_words, mechanism_words), "--ledger")
         _debit_jointly(document, {"--ledger": ledger, "--dataset": dataset}, request, json)
         return
+    if document is not None and "gaussian" in document:
+        named = {"mechanism": mechanism, "notion": notion, "delta": delta}
+        refuse_options(_spell_options(named, notion_words, mechanism_words), "a Gaussian file")
+        _measure_gaussian(document, at_most, json)
+        return
     structured = None if document is None else read_measurement(document)
     if structured is not None:
         named = {"mechanism": mechanism, "notion": notion, **notion_words, **mechanism_words}
@@ -176,6 +181,20 @@ def _debit_jointly(
         data = {"dataset": name, "request": named, "new": debit.new, "releases": len(together)}
         data |= {"epsilon": budget.level(together), "spent": state.epsilon, "left": state.remaining}
         print_result(json, data, describe_joint_debit, data)
+
+
+def _measure_gaussian(document: dict[str, Any], at_most: str | None, json: bool) -> None:
+    """What the Gaussian releases of a file leak together, and the exit code of a claim."""
+    from whosin.exact import rational
+    from whosin.notions.reading import measure_gaussian_file, split_releases
+    from whosin.report.levels import describe_gaussian_leakage, gaussian_leakage_data
+
+    found = measure_gaussian_file(*split_releases(document))
+    claim = None if at_most is None else rational(at_most, "--at-most")
+    data = gaussian_leakage_data(found, claim)
+    print_result(json, data, describe_gaussian_leakage, data)
+    if data["holds"] is not True and claim is not None:
+        raise typer.Exit(UNDECIDED if data["holds"] is None else REFUTED)
 
 
 def _spell_options(*given: Mapping[str, Any]) -> dict[str, Any]:
