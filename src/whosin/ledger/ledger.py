@@ -576,8 +576,7 @@ FAMILY_GUARANTEE = "membership privacy, measured jointly"
 
 @dataclass(frozen=True)
 class JointBudget:
-    """The budget of one dataset whose rows follow a model. It measures releases and debits them;
-    their noise is drawn by whoever publishes them.
+    """The budget of one dataset whose rows follow a model; whoever publishes draws the noise.
 
     Args:
         ledger: where the dataset is registered, without a table and for replaced rows:
@@ -697,6 +696,5 @@ def _read_list(release: Any) -> Sequence[dict[str, Any]]:
 
 
 def _list_releases(paid: Mapping[str, Entry]) -> tuple[dict[str, Any], ...]:
-    """The releases of these debits, in order."""
     listed = [entry.body["what"]["release"] for entry in paid.values()]
     return tuple(each for release in listed for each in _read_list(release))
