@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -70,6 +71,18 @@ def test_a_question_is_paid_for_once_in_all_sessions(rows, ledger) -> None:
             with pytest.raises(BudgetRefused):
                 session.ask(Count(where="days > 1"), share="1/4")
     assert debits(ledger) == 4
+
+
+def test_a_plan_is_the_same_in_any_spelling(rows, ledger) -> None:
+    for posterior, low, high in (
+        ("3/4", "0.05", "0.5"),
+        ("0.75", "1/20", "0.50"),
+        (0.75, 0.05, 0.5),
+    ):
+        plan = wi.calibrate(wi.Posterior(posterior), wi.families.Independent(low, high))
+        with Session(opened(rows), plan, ledger) as session:
+            session.ask(Count(by="ward"), share="1/4")
+    assert debits(ledger) == 1
 
 
 def test_all_of_a_plan_is_shown_again(rows, ledger) -> None:
@@ -276,16 +289,27 @@ def test_a_failed_scan_is_paid_once_after_the_curator_resumed(rows, ledger) -> N
     assert (debits(ledger), Stopping.answered) == (1, 1)
 
 
+KILLED_BEFORE_ITS_ANSWER = """
+import os, signal, sys
+import whosin as wi
+from whosin.release import Count, Session
+
+class Killed(Count):
+    kind = "count"
+    def answer(self, *_):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+rows, ledger = sys.argv[1:]
+table = wi.Table(rows, "who", {"ward": [0, 1], "days": (0, 5)}, name="people")
+plan = wi.calibrate(wi.Epsilon(1.0), wi.families.Independent())
+Session(table, plan, ledger, share="1/3").ask(Killed())
+"""
+
+
 def test_a_kill_between_debit_and_answer_is_paid_once(rows, tmp_path) -> None:
     place = tmp_path / "ledger.db"
-    child = os.fork()
-    if not child:
-        try:
-            Stopping.answer = lambda *_: os.kill(os.getpid(), signal.SIGKILL)  # type: ignore[assignment]
-            Session(opened(rows), PLAN, place, share="1/3").ask(Stopping())
-        finally:
-            os._exit(1)
-    assert os.waitpid(child, 0)[1] == signal.SIGKILL
+    stopped = subprocess.run([sys.executable, "-c", KILLED_BEFORE_ITS_ANSWER, rows, place])
+    assert stopped.returncode == -signal.SIGKILL
     with wi.Ledger(place) as ledger:
         assert debits(ledger) == 1
         found = [Session(opened(rows), PLAN, ledger, share="1/3").ask(Stopping()) for _ in "ab"]

@@ -666,7 +666,9 @@ class NamedBatch:
             self.table.about(frozenset(self.words["columns"])), max_rows_per_group=1, max_groups=1
         )
         about = None if registered is None else registered.asked(table)
-        asked = {"batch": self.words, "plan": self.plan.to_dict(), "table": about, "who": self.who}
+        plan = replace(self.plan, family=self.plan.family.canonical()).to_dict()
+        del plan["target"]  # in whatever spelling, such as 3/4 or 0.75: the ε and γ of it remain
+        asked = {"batch": self.words, "plan": plan, "table": about, "who": self.who}
         name = encoding.digest_text(encoding.canonical_json(asked))[:32]
         return name + (f"-{encoding.mark_asker(self.who)}" if self.who else "")
 
