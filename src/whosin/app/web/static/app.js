@@ -1,6 +1,6 @@
 // The page: which view is shown, who is there, whether the server is.
 
-import { get, post, watch } from "./api.js";
+import { get, lost, post, watch } from "./api.js";
 import { files, startData } from "./data.js";
 import { startGlossary } from "./glossary.js";
 import { $, clearErrors, showError } from "./dom.js";
@@ -69,4 +69,6 @@ $("login").addEventListener("submit", async (event) => {
 });
 window.addEventListener("whosin-login", () => show("login"));
 watch();
-get("/api/hello").then(begin).catch(() => {}); // `call` has said that the server is gone
+get("/api/hello").then(begin).catch((error) => {
+  if (!lost(error) && !error.status) throw error; // else `call` has said that the server is gone
+});

@@ -373,8 +373,8 @@ async function fillIn(file) {
 
 // What is not a number of people or rows is said before anything is asked, too.
 export function showNumbers() {
-  for (const [key, id] of Object.entries(NUMBERS)) {
-    const text = $(id).value.trim();
+  for (const [key, id] of Object.entries(OPTIONS)) {
+    const text = key === "part" ? "" : $(id).value.trim();
     if (text && !/^\d+$/.test(text)) showError(inPageWords({ field: `table.${key}`, message: `${key} must be a whole number, such as 400` }), "table");
   }
 }
