@@ -241,7 +241,10 @@ def test_a_pack_can_be_signed_and_says_what_it_leaves_open(run, scenario, tmp_pa
 def test_equal_limits_of_recipient_and_public_say_why(run, scenario):
     def words() -> dict[str, str]:
         data = json.loads(run("evidence", scenario, "--json")[1])
-        return {each["actor"]: each["words"] for each in data["actors"]}
+        entry = json.dumps(data["registry"]["entry"], ensure_ascii=False)
+        found = {each["actor"]: each["words"] for each in data["actors"]}
+        assert ("all of the budget" in entry) == ("all of the budget" in found["public"])
+        return found
 
     assert "all of the budget" in words()["public"]
     scenario.write_text(scenario.read_text() + '\n[budget]\nshare = "1/2"\n')

@@ -51,6 +51,19 @@ def test_a_dry_run_spends_and_writes_nothing(run, hospital):
     assert sorted(path.name for path in hospital.parent.iterdir()) == before
 
 
+def test_questions_without_groups_about_rows_that_are_people(run, small):
+    """The suggestions try both at once: nothing of a row is needed but that it is there."""
+    sections = [
+        '[adversary]\nprior = "0.05..0.5"\n[target]\nposterior = 0.6',
+        '[table]\nsource = "t.csv"\nprivacy_unit = "row"',
+        '[[queries]]\nkind = "count"\n[[queries]]\nkind = "rows"',
+    ]
+    (small / "s.toml").write_text("\n".join(sections), encoding="utf-8")
+    code, out, err = run("release", small / "s.toml", "--dry-run", "--json")
+    assert code == 0, err
+    assert len(json.loads(out)["estimates"]) == 2
+
+
 def test_the_whole_round(run, hospital):
     folder = hospital.parent
     report, answers = folder / "out.html", folder / "out.json"

@@ -592,6 +592,8 @@ class GroupGrid:
 
     def placed(self, rows: Any, /, **columns: Any) -> Any:
         """The same with all rows: a number is -1 where a closed domain has none."""
+        import ibis
+
         keys, joined = {}, {}
         backend = rows.get_backend().name
         for name, column, domain in zip(self.names, self.columns, self.domains, strict=True):
@@ -600,7 +602,9 @@ class GroupGrid:
             if number is None:
                 joined[name] = domain
             keys[name] = key if number is None else number
-        result = rows.select(**columns, **{name: rows[name] for name in self.question}, **keys)
+        chosen = {**columns, **{name: rows[name] for name in self.question}, **keys}
+        # Of rows that are people, in no groups, nothing has to be known but that they are there.
+        result = rows.select(**(chosen or {"present": ibis.literal(1, "int8")}))
         for name, domain in joined.items():
             result = join_cell_numbers(result, name, domain)
         return result

@@ -380,6 +380,7 @@ def registry_entry(
     noises = "; ".join(dict.fromkeys(each.noise for each in estimates))
     titles = "; ".join(name_question(each.query.title, each.spend.what) for each in estimates)
     named = (scenario.title, about.controller or "", published[:4])
+    actors = list_actors(plan, plan, bound_release(plan, estimates))
     deployment = {
         "basic": {
             "name": scenario.title,
@@ -408,7 +409,7 @@ def registry_entry(
         },
         "deployment_model": {
             "model_name": "Central",
-            "actors": " ".join(f"{each.name}: {each.words}." for each in list_actors(plan, plan)),
+            "actors": " ".join(f"{each.name}: {each.words}." for each in actors),
             "release_type": "One release" if whole else "Many releases",
             "access_type": "Non-interactive",
         },
