@@ -74,6 +74,13 @@ SELECTS = (
     "SELECT note, COUNT(*) FROM private WHERE age > 3 GROUP BY note",
     "SELECT AVG(age) FILTER (WHERE note = 'a') FROM (SELECT 1) ORDER BY 1 LIMIT ?",
 )
+QUOTA = {
+    "dataset": "hospital",
+    "quota": "ward",
+    "share": "1/20",
+    "until": "2030-12-31",
+    "members": ["ann"],
+}
 STORED = {"dataset": "hospital", "request": "fuzzed-request"}
 DICTIONARY = "column,values,lower,upper\nward,surgery|medicine,,\nage,,0,120\n"
 FAMILIES = ("independent=0.05..0.5", "cliques=2", "at-most-known=1:0.1..0.9", "uninformed")
@@ -168,6 +175,7 @@ def seeds() -> list[tuple[str, str, Any, dict[str, Any]]]:
         ("GET", "/api/ledger", None, {}),
         ("GET", "/api/ledger/history", None, {"dataset": "hospital"}),
         ("GET", "/api/ledger/requests", None, {"dataset": "hospital"}),
+        ("POST", "/api/ledger/quota", QUOTA, {}),
         *(("GET", f"/api/ledger/{each}", None, STORED) for each in ("answers", "report")),
         ("POST", "/api/draft", {"source": "hospital.parquet", "dictionary": DICTIONARY}, {}),
         ("POST", "/api/draft/rows", {"source": "hospital.parquet", "columns": ["ward"]}, {}),
