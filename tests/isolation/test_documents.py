@@ -57,7 +57,7 @@ def test_a_json_text_is_refused_in_one_sentence(text: str, words: str):
         ("x = " + "9" * 5000, "digits"),
         ("x = [1, {y = " + "9" * 301 + "}]", "300 digits"),
         ("[a.b]\nx = 0x" + "f" * 260, "300 digits"),
-        ("x = 9999-99-99", "TOML"),
+        ("x = 9999-99-99 1", "TOML"),
         ("x =", "TOML"),
         ("x = '''", "TOML"),
         ("x" * 2_000_000, "longer"),
