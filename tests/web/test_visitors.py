@@ -266,6 +266,7 @@ def test_users_ask_what_was_decided_and_see_their_own_entries(shared):
     for who, entries in (("Ann", 3), ("Bob", 1), ("Cyd", 5)):
         rows = ask(who, "GET", "/api/ledger/history", params={"dataset": "hospital"}).json()
         assert len(rows["entries"]) == entries
+        assert any("hospital" in row[3] for row in rows["entries"]) == (who == "Cyd")
     wards = SOME | {"table": {"source": "hospital.parquet", "privacy_unit": "ward"}}
     maximum = SOME | {
         "adversary": {"uninformed": True},

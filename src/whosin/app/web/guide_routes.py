@@ -263,7 +263,7 @@ def list_requests(settings: Settings, visitor: Visitor, dataset: DatasetName) ->
                 when=str(debits[0].body["when"])[:19].replace("T", " "),
                 who=str(debits[0].body["who"]),
                 questions=[_question_name(each) for each in debits],
-                table=str(debits[-1].body.get("table", "")),
+                table=str(debits[-1].body.get("table", "")) if visitor.curator else "",
                 cost=_total_cost(debits, budget_state.budget.relation),
                 answered=all(each.request in answers for each in debits),
                 study=_is_study(debits[0]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -161,6 +162,8 @@ def show_history(settings: Settings, visitor: Visitor, dataset: DatasetName) -> 
         relation = budget_state.budget.relation
         # A user sees their own requests, and of others' only what they add up to.
         seen = [entry for entry in entries if visitor.sees(entry)]
+        if not visitor.curator:  # names of files are not for analysts
+            seen = [replace(each, body={**each.body, "table": ""}) for each in seen]
         own = {entry.request for entry in seen}
         return History(
             dataset=budget_state.dataset,
