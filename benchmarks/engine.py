@@ -121,13 +121,22 @@ def sizes() -> Iterator[Row]:
             )
             seconds, name = best_of(measured, repeats=1), f"{rule!r}, {family.spelled}"
             yield Row(f"{name}, n = 10,000", seconds, "under 5 s", seconds < 5)
+    likely, many = wi.families.FixedProbability("0.3"), wi.Subsets(10_000)
+    for rule in (*rules, wi.mechanisms.Suppress(10, "hidden")):
+        measured = partial(wi.notions.NegativeMembership(likely).measure, rule, many)
+        seconds = best_of(measured, repeats=1)
+        yield Row(f"NMP, {rule!r}, D_F^0.3, n = 10,000", seconds, "under 5 s", seconds < 5)
+    cells = wi.mechanisms.Laplace(wi.statistics.Histogram([i % 3 for i in range(3_000)]), 2)
+    known = wi.notions.PositiveMembership(wi.families.FixedSize("0.35", "0.4"))
+    seconds = best_of(partial(known.measure, cells, wi.Subsets(3_000)), repeats=1)
+    yield Row("D_B^[.35, .4], histogram, n = 3,000", seconds, "under 5 s", seconds < 5)
     summed = wi.mechanisms.Laplace(wi.statistics.Sum(range(1_000)), 3)
     narrow = wi.families.FixedSize("0.3", "0.4")
     bracket = partial(wi.notions.PositiveMembership(narrow).measure, summed, wi.Subsets(1_000))
     assert not bracket().exact  # its ends do not meet
     seconds = best_of(bracket, repeats=1)
     yield Row("Laplace sum, a bracket, n = 1,000", seconds, "under 5 s", seconds < 5)
-    many, uninformed = wi.Subsets(10_000), wi.notions.PositiveMembership(wi.families.Uninformed())
+    uninformed = wi.notions.PositiveMembership(wi.families.Uninformed())
     seconds = best_of(partial(uninformed.measure, wi.mechanisms.KMax(3), many), repeats=1)
     yield Row("k-Max, k = 3, D_N, n = 10,000", seconds, "under 2 s", seconds < 2)
     maximum = wi.mechanisms.Laplace(wi.statistics.Max(), 50)

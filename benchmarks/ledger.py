@@ -8,6 +8,7 @@ started where there is one, also for eight processes on one dataset at once.
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
 import sqlite3
 import sys
@@ -21,12 +22,13 @@ from typing import Any
 
 import whosin as wi
 from measuring import Row
-from whosin.ledger import Cost, Spend
+from whosin.ledger import Cost, Spend, verify
+from whosin.ledger.encoding import canonical_json
 from whosin.ledger.registration import Registration
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "helpers"))
 
-DEBITS = 300
+DEBITS, ENTRIES = 300, 100_001
 PROCESSES, EACH = 8, 50
 PRICE = Spend({"query": "count"}, {"add-remove": Cost.pure("0.001")})
 GOAL = "hundreds a second"
@@ -62,6 +64,9 @@ def _lines(kind: str, peer: str, url: object, floor: Callable[[int], None]) -> I
     work = f"the same, {PROCESSES} processes on one dataset, {kind}"
     raw = 2 * seconds["floor"]  # two commits, measured before and by one process alone
     yield Row(work, shared, "half of raw commits", shared <= 2 * raw, f"{peer}, one process", raw)
+    checked, hashed = _verify(url)
+    work = f"verify {ENTRIES:,} entries (CPU), {kind}"
+    yield Row(work, checked, "1 s", checked < 1, "digests alone", hashed)
     many = _many(url)
     yield Row(f"1,000 debits at once, {kind}", many, "1 s", many < 1, f"{peer}, one", least)
     parts, few, beside = _parts(url)
@@ -105,6 +110,23 @@ def _together(url: object) -> float:
         process.join()
         assert process.exitcode == 0
     return (time.perf_counter() - start) / (PROCESSES * EACH)
+
+
+def _verify(url: object) -> tuple[float, float]:
+    """Processor seconds for verifying a long history, and for its digests alone."""
+    with wi.Ledger(url, who="bench") as ledger:
+        ledger.register("long", wi.calibrate(wi.Epsilon(100)))
+        for start in range(0, ENTRIES // 2, 1000):
+            asked = {f"{number}": PRICE for number in range(start, start + 1000)}
+            ledger.store_answers([(debit, 41) for debit in ledger.debits("long", asked)])
+        start_seconds = time.process_time()
+        assert verify(ledger, "long").entries == ENTRIES
+        checked = time.process_time() - start_seconds
+        texts = [canonical_json(entry.body).encode() for entry in ledger.history("long")]
+        start_seconds = time.process_time()
+        for text in texts:
+            hashlib.sha256(text).hexdigest()
+        return checked, time.process_time() - start_seconds
 
 
 def _many(url: object) -> float:

@@ -16,7 +16,7 @@ import pyarrow as pa
 
 import whosin as wi
 from measuring import Row, best_of, peer, processor_of
-from whosin.release import Mean, Median, Quantile, Range, Rows, Session, Sum, Table
+from whosin.release import Count, Mean, Median, Quantile, Range, Rows, Session, Sum, Table
 from whosin.release.cost import Share
 
 PEOPLE, GROUPS, ROWS, CELLS = 10**5, 20, 2, 3
@@ -163,7 +163,8 @@ QUESTIONS = 200
 
 def batches() -> Iterator[Row]:
     """Processor time of a further question of a batch: counts and sums by four sets of columns,
-    with and without conditions, of two rows; and means and medians with one of a dozen."""
+    with and without conditions, of two rows; means and medians with one of a dozen; and questions
+    that each have a condition of their own, about numbers that texts spell."""
     held = pa.table({"who": ["a", "b"], "ward": ["w0", "w1"], "sex": ["f", "m"], "days": [3, 5]})
     wards = [f"w{place}" for place in range(GROUPS)]
     domains = {"ward": wards, "sex": ["f", "m"], "days": Range(0, 100)}
@@ -180,15 +181,32 @@ def batches() -> Iterator[Row]:
         for number in range(QUESTIONS // 2)
         for kind in (Mean, Median)
     ]
+    apart = [
+        kind(where=f"days > {number} and ward = 'w{number % GROUPS}'", **keys)
+        for number in range(QUESTIONS // 4)
+        for kind, keys in (
+            (Rows, {"by": "ward"}),
+            (Count, {}),
+            (Sum, {"column": "days", "by": "sex"}),
+            (Mean, {"column": "days"}),
+        )
+    ]
+    texts = held.cast(pa.schema([(name, pa.string()) for name in held.column_names]))
     with tempfile.TemporaryDirectory() as folder:
         numbers = itertools.count()
 
         def release(asked: list[Any]) -> object:
-            table = Table(held, "who", domains, name="people", max_groups=2, max_rows_per_group=2)
+            rows = texts if asked[0] is apart[0] else held
+            table = Table(rows, "who", domains, name="people", max_groups=2, max_rows_per_group=2)
             with wi.Ledger(Path(folder) / f"{next(numbers)}.db") as ledger:
                 return Session(table, plan, ledger, share=1, preflight=False).release(asked)
 
-        for asked, what in ((batch, "question"), (averages, "mean or median")):
+        kinds = {
+            "question": batch,
+            "mean or median": averages,
+            "question with its own condition on texts": apart,
+        }
+        for what, asked in kinds.items():
             one, all_ = (processor_of(partial(release, asked[:n]), 3) for n in (1, QUESTIONS))
             each = (all_ - one) / (QUESTIONS - 1)
             work = f"a further {what} of {QUESTIONS}, two rows (processor)"

@@ -133,19 +133,13 @@ def parse_json(text: str, what: str, spelled: bool = False) -> Any:
         raise InvalidInput(f"{what} does not fit into memory", field=what) from None
     if text.count("[") + text.count("{") > MAX_NESTING_DEPTH:
         _check_depth(value, what)
-    if HALF_LETTER.search(text):
-        _check_letters(value, what)
+    if HALF_LETTER.search(text):  # it can be escaped in JSON, and no file or answer holds it
+        try:
+            json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
+        except UnicodeEncodeError:
+            message = f"{what} has half of a surrogate pair, which is not valid Unicode"
+            raise InvalidInput(message, field=what) from None
     return value
-
-
-def _check_letters(value: object, what: str) -> None:
-    """Half a letter (a lone surrogate) can be escaped in JSON, and no file or answer holds it."""
-    try:
-        json.dumps(value, ensure_ascii=False, default=str).encode("utf-8")
-    except UnicodeEncodeError:
-        raise InvalidInput(
-            f"{what} has half of a surrogate pair, which is not valid Unicode", field=what
-        ) from None
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
@@ -209,7 +203,8 @@ def check_object(value: object, what: str) -> dict[str, Any]:
     """The value, if it is an object."""
     if isinstance(value, dict):
         return value
-    raise invalid_value(what, "a JSON object", _kind_name(value))
+    names = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
+    raise invalid_value(what, "a JSON object", names.get(type(value), "a number"))
 
 
 def read_object(path: Path, what: str) -> dict[str, Any]:
@@ -331,11 +326,6 @@ def _refuse_constant(name: str) -> object:
 
 def _too_deep(what: str) -> InvalidInput:
     return InvalidInput(f"{what} is nested more than {MAX_NESTING_DEPTH} levels deep", field=what)
-
-
-def _kind_name(value: object) -> str:
-    names = {list: "a list", str: "a text", bool: "true or false", type(None): "null"}
-    return names.get(type(value), "a number")
 
 
 def toml_text(data: Mapping[str, Any]) -> str:

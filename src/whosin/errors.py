@@ -85,6 +85,16 @@ def at(path: str) -> Iterator[None]:
 
 
 @contextmanager
+def placed(place: str) -> Iterator[None]:
+    """Errors in this block are about a file."""
+    try:
+        yield
+    except WhosinError as error:
+        error.place = error.place or shorten(place)
+        raise
+
+
+@contextmanager
 def at_keys(keys: Collection[str], path: str = "") -> Iterator[None]:
     """Errors in this block that are about one of these keys get the path of that key."""
     try:
@@ -185,7 +195,10 @@ class Mistakes:
             with at(path) if path else nullcontext():
                 yield
         except (InvalidInput, ImpossibleTarget, Unsupported, NoPureLevel) as error:
-            self.found += error.parts
+            said = [(each.path, each.place, each.message) for each in self.found]
+            self.found += [
+                each for each in error.parts if (each.path, each.place, each.message) not in said
+            ]
 
     def raise_all(self, what: str = "") -> None:
         """Raise what was found, if anything was: one mistake as it is, several as one error."""
@@ -358,7 +371,8 @@ def _nearest_name(got: str, names: list[str]) -> str | None:
     ]
     if near:
         return min(near)[2]
-    begun = [name for name in names if name.startswith(got) and len(name) <= 2 * len(got)]
+    stem = got[:-1] if len(got) > 4 else got  # "query" is meant for "queries"
+    begun = [name for name in names if name.startswith(stem) and len(name) <= 2 * len(got)]
     return begun[0] if len(begun) == 1 else None
 
 

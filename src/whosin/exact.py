@@ -73,6 +73,8 @@ def rational(value: object, field: str = "number") -> Fraction:
 def exact_fraction(value: object, field: str = "number") -> Fraction:
     """The fraction that a finite number is. For floats that were computed, whose rounding has a
     direction: the binary fraction; what somebody wrote is read by `rational`."""
+    if type(value) is Fraction:
+        return value
     if isinstance(value, str):
         return _read_spelled(value, field)
     try:

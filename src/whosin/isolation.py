@@ -110,7 +110,10 @@ def read_answer(frame: bytes, too_large: Callable[[], errors.OutOfMemory]) -> An
             vars(made)["mistakes"] = tuple(_make_error(*each) for each in parts)
         raise made
     if kind == "system":
-        raise _make_os_error(*rest)
+        name, *about = rest
+        chosen = getattr(builtins, name, OSError)
+        known = isinstance(chosen, type) and issubclass(chosen, OSError)
+        raise (chosen if known else OSError)(*about)
     result, where = map(str, rest)
     failed = errors.Crashed(f"internal error, please report it: {result} at {where}")
     vars(failed)["unexpected"] = f"{result} at {where}"
@@ -162,12 +165,6 @@ def _make_error(name: str, message: str, known: dict[str, Any]) -> errors.Whosin
     made.args = (message,)
     vars(made).update(known)
     return made
-
-
-def _make_os_error(name: str, number: int | None, words: str | None, file: str | None) -> OSError:
-    kind = getattr(builtins, name, OSError)
-    chosen = kind if isinstance(kind, type) and issubclass(kind, OSError) else OSError
-    return chosen(number, words, file)
 
 
 MEMORY_POLL_SECONDS = 0.025

@@ -517,10 +517,9 @@ def test_without_randomness():
 @pytest.mark.parametrize("odd", [None, object(), "x", -1, 1.5, [], good])
 def test_values_of_wrong_types(odd):
     """One clear message for whatever Python hands over."""
-    values = np.random.default_rng(1).random(50)
     shown = wi.audit.two_worlds(good, 1, 0, 100, seed=1)
     wrong = {
-        "seed": lambda: wi.audit.scores(values, -values, seed=odd),
+        "seed": lambda: wi.audit.two_worlds(good, 1, 0, 100, seed=odd),
         "samples": lambda: wi.audit.check_claim(1, odd, 0.95),
         "epsilon": lambda: wi.audit.check_claim(odd, 1000, 0.95),
         "to refute": lambda: shown.samples_to_refute(odd),

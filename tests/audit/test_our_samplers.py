@@ -154,7 +154,7 @@ def audited_study(score, relation, samples, confidence):
 
     def draw(world):
         study = gwas.Study(snps, worlds[world], PEOPLE, PEOPLE)
-        return tuple(gwas_release.choose_snps(estimate, study)[0].tolist())
+        return tuple(gwas_release.draw_answer(estimate, study)["places"])
 
     found = wi.audit.two_worlds(draw, 0, 1, samples, confidence)
     return found, oracle.level(*zip(*best, strict=True), TOP, scale), estimate.epsilons[0]
@@ -195,7 +195,7 @@ ALL_HALVED = [
 def test_half_of_the_sensitivity_is_refuted(score, relation, scored_once, monkeypatch):
     true = gwas_question.score_sensitivity
     monkeypatch.setattr(gwas_question, "score_sensitivity", lambda *of: Fraction(true(*of), 2))
-    found, exact, promised = audited_study(score, relation, 4_000, "0.99")
+    found, exact, promised = audited_study(score, relation, 8_000, "0.99")
     assert exact > promised and found.refutes(promised)
 
 

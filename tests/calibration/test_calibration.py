@@ -638,3 +638,8 @@ def test_a_search_for_noise_on_a_count_ends():
     near = wi.families.AtMostKnown(2, "0.1", "0.5")
     with refused("target"):
         wi.calibrate(wi.Posterior("0.6"), near, 1e-16, "count", 20)
+
+
+def test_a_delta_too_small_for_a_float_is_refused():
+    with refused("delta"):
+        wi.calibrate(wi.Gamma(2), wi.families.Independent(), delta=Fraction(1, 10**400))

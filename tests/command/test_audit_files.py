@@ -203,16 +203,21 @@ def test_files_of_a_folder_are_all_read_or_named(run, tmp_path):
     ("text", "words"),
     [
         ("member,score\n1,0,5\n", "line 2 of told.csv has 3 cells"),
-        ("member,score\nmaybe,1\n", "line 2 of told.csv"),
-        ('member,score\n1,"0,5"\n', "line 2 of told.csv"),
-        ("1,0.5\n0,0.2\n", "told.csv has no column 'member'"),
-        ("member,score\n1,nan\n", "line 2 of told.csv"),
+        ("member,score\n1\n", "line 2 of told.csv has 1 cell"),
+        ("Ann Smith,score\n1,2\n", "told.csv has no column 'member'"),
+        ("Ann Smith\n", "told.csv"),
+        *(
+            (f"member,score\n{row}\n", "line 2 of told.csv")
+            for row in ("Ann Smith,2", "1,Ann Smith", '1,"0,5"', "1,", "1,nan", ",3")
+        ),
     ],
 )
-def test_a_wrong_score_is_named_by_its_line_and_not_quoted(run, tmp_path, text, words):
-    (tmp_path / "told.csv").write_text(text, encoding="utf-8")
-    code, out, err = run("scores told.csv")
-    assert (code, out) == (2, "") and words in err and "maybe" not in err
+@pytest.mark.parametrize(("form", "flag"), [("scores", "member"), ("run", "included")])
+def test_a_wrong_score_is_named_by_its_line_and_not_quoted(run, tmp_path, form, flag, text, words):
+    (tmp_path / "told.csv").write_text(text.replace("member", flag), encoding="utf-8")
+    code, out, err = run(f"{form} told.csv")
+    assert (code, out) == (2, "") and words.replace("member", flag) in err
+    assert err.count("\n") == 1 and "Smith" not in err
 
 
 FIT = """

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from whosin.app.cli.main import main
@@ -134,6 +136,9 @@ def test_a_pack_shows_what_was_recorded_and_what_was_said_later(run, scenario):
     assert data["releases"][0]["about"] == ABOUT | {"title": data["title"]}
     page = " ".join(run("evidence", scenario)[1].split())
     assert "the scenario of" in page and "says: Somebody else" in page
+    first, *asked = before.replace(ABOUT["decided_by"], "Somebody else").split("[[queries]]")
+    scenario.write_text("[[queries]]".join([first, *(f"{each}\n" for each in asked[::-1])]))
+    assert json.loads(run("evidence", scenario, "--json")[1])["about"] == ABOUT  # in any order
     # Another question of the same people is another release: what it says is its own.
     changed = before.replace(ABOUT["decided_by"], "Somebody else").replace("age >= 40", "age >= 65")
     scenario.write_text(changed.replace(f'contact = "{ABOUT["contact"]}"\n', ""))
@@ -146,11 +151,72 @@ def test_a_pack_shows_what_was_recorded_and_what_was_said_later(run, scenario):
     jsonschema.validate(data, evidence.evidence_schema())
 
 
+def test_a_public_number_of_people_is_in_all_papers(run, scenario, tmp_path):
+    """T12: from 50% to 9/13 for whoever knows it; also once the scenario says nothing of it."""
+    text = scenario.read_text().replace("[table]\n", "[table]\npeople = 61\n")
+    scenario.write_text(text)
+    officer = tmp_path / "1.html", "--for", "officer"
+    assert run("release", scenario, "--report", *officer)[0] == 0
+    scenario.write_text(text.replace("people = 61\n", ""))
+    opened = tmp_path / "2.html", "--for", "officer"
+    assert run("ledger", "answers", tmp_path / "ledger.db", "--report", *opened)[0] == 0
+    assert run("evidence", scenario, "--save", tmp_path / "pack")[0] == 0
+    papers = officer[0], opened[0], tmp_path / "pack" / "evidence.html"
+    for page in (each.read_text() for each in papers):
+        assert re.search(r"class=bad>[^<]*number of people, 61,[^<]*from 50.0% to 69.3%", page)
+        assert "size-known" not in page
+    entry = (tmp_path / "pack" / "registry.yaml").read_text()
+    assert 'unprotected_quantities: "the number of privacy units"' in entry
+
+
+def test_a_later_release_says_which_it_is_and_the_public_has_all(run, scenario, tmp_path):
+    """Shares of 1/4 each: 1.5^(1/4), 1.5^(1/2) and 1.5, against someone who is half sure."""
+    text = f'{scenario.read_text()}\n[budget]\nshare = "1/4"\n'
+    scenario.write_text(text)
+    rows = pq.read_table(tmp_path / "hospital.parquet")
+    pq.write_table(rows.slice(3), tmp_path / "february.parquet")
+    alone, both = (f"{math.ceil(1000 / (1 + 1.5**-share)) / 10}%" for share in (0.25, 0.5))
+
+    def public() -> dict:
+        data = json.loads(run("evidence", scenario, "--json")[1])
+        return next(each for each in data["actors"] if each["actor"] == "public")
+
+    assert run("release", scenario, "--no-preflight")[0] == 0
+    assert public()["posteriors"][-1]["posterior"] == pytest.approx(1 / (1 + 1.5**-0.25), abs=1e-6)
+    text = text.replace("hospital.parquet", "february.parquet")
+    scenario.write_text(text.replace("[table]\n", '[table]\nname = "hospital"\n'))
+    planned = public()  # with what is planned
+    assert (
+        run("release", scenario, "--no-preflight", "--amend", "--report", tmp_path / "2.html")[0]
+        == 0
+    )
+    assert public() == planned and "all releases" in planned["words"]
+    expected = 1 / (1 + 1.5**-0.5)
+    assert planned["posteriors"][-1]["posterior"] == pytest.approx(expected, abs=1e-6)
+    _, out, _ = run("ledger", "answers", tmp_path / "ledger.db", "--json")
+    first, second = (each["request"] for each in json.loads(out)["releases"])
+    opened, january = tmp_path / "again.html", tmp_path / "1.html"
+    for request, page in ((second, opened), (first, january)):
+        given = "--request", request, "--report", page, "--for", "officer"
+        assert run("ledger", "answers", tmp_path / "ledger.db", "hospital", *given)[0] == 0
+    today = datetime.now(UTC).date().isoformat()
+    assert run("evidence", scenario, "--save", tmp_path / "pack")[0] == 0
+    for paper in (tmp_path / "2.html", opened, tmp_path / "pack" / "evidence.html"):
+        text = paper.read_text()
+        for said in (
+            f"number 2 of 2: {today} of hospital; {today} of hospital (february) (this one)",
+            f"hospital, which the dataset had until {today}",
+            f"at most {alone} sure from this release alone, {both} from all 2 releases so far, and "
+            "60.0% from all",
+        ):
+            assert said in text
+    assert opened.read_text().count(f"{alone} sure from this release alone, {both}") == 2
+    assert "number 1 of 2" in january.read_text() and "goes on from" not in january.read_text()
+
+
 def test_the_registry_takes_the_entry(run, tmp_path):
     """It has the shape of the pinned schema and its own web address, sentences that end once, and
     an author whom nobody knows yet: who decided is not who fills the entry in."""
-    import re
-
     import jsonschema
 
     yaml = pytest.importorskip("yaml")

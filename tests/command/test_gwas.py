@@ -6,37 +6,8 @@ import json
 
 import pytest
 
-from whosin.app.cli.main import main
-
 RELEASE = "gwas release study --top 3 --gamma 2 --prior 0.5"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("gwas")
-    shape = "--cases 300 --controls 400 --snps 500 --causal 3 --odds-ratio 3"
-    assert main(["gwas", "simulate", str(place / "study"), *shape.split()]) == 0
-    return place
-
-
-@pytest.fixture
-def inside(folder, tmp_path, monkeypatch):
-    for suffix in (".bed", ".bim", ".fam"):
-        (tmp_path / f"study{suffix}").write_bytes((folder / f"study{suffix}").read_bytes())
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def shown(run):
-    """What a command shows that succeeds, its words one space apart; of --json the data."""
-
-    def call(line):
-        code, out, err = run(line)
-        assert code == 0, err
-        return json.loads(out) if "--json" in line else " ".join(out.split())
-
-    return call
+SNPS = 500
 
 
 def test_simulate_says_what_it_made_and_keeps_what_is_there(inside, run, shown):
@@ -147,6 +118,8 @@ def test_another_study_in_a_ledger_says_whose_people_it_is_about(inside, run, sh
     other = small.replace("label-swap", "genotype")
     code, out, err = run(f"gwas release more {other} --continues study:label-swap")
     assert (code, out) == (1, "") and "do not compose" in err
+    both = "--continues study:label-swap --new-people"
+    assert run(f"gwas release more {small} {both}")[:2] == (2, "")
     code, out, err = run(f"gwas release more {small} --continues stuyd")
     assert (code, out) == (2, "") and "study:label-swap" in err
     for suffix in (".bed", ".bim", ".fam"):

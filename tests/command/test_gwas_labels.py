@@ -6,35 +6,8 @@ import json
 
 import pytest
 
-from whosin.app.cli.main import main
-
 DRAW = "gwas randomise study --posterior 0.75 --prior 0.5"
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    place = tmp_path_factory.mktemp("labels")
-    shape = "--cases 300 --controls 400 --snps 60 --causal 3 --odds-ratio 3"
-    assert main(["gwas", "simulate", str(place / "study"), *shape.split()]) == 0
-    return place
-
-
-@pytest.fixture
-def inside(folder, tmp_path, monkeypatch):
-    for suffix in (".bed", ".bim", ".fam"):
-        (tmp_path / f"study{suffix}").write_bytes((folder / f"study{suffix}").read_bytes())
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-@pytest.fixture
-def shown(run):
-    def call(line):
-        code, out, err = run(line)
-        assert code == 0, err
-        return json.loads(out) if "--json" in line else " ".join(out.split())
-
-    return call
+SNPS = 60
 
 
 def fam_rows(inside):

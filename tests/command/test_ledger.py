@@ -10,6 +10,7 @@ import pytest
 
 import whosin as wi
 from command import answer
+from whosin.errors import BudgetRefused
 from whosin.ledger import Cost, Spend, encoding
 from whosin.release import Count
 from whosin.release.scenario import load_scenario
@@ -292,6 +293,71 @@ def test_a_dry_run_says_what_its_asker_has_left_and_whether_a_release_is_refused
     monkeypatch.setitem(globals(), "ASKED", ASKED.replace("1/4", "1/3"))
     dearer, _ = foreseen(run, monkeypatch, "eve")
     assert not dearer["known"] and "quota 'eve'" in dearer["refusal"]
+
+
+def test_a_scenario_without_questions_names_the_table_of_a_budget(run, tmp_path):
+    """As `inspect` and `sql` take one; `create` and `amend` said that queries were missing."""
+    (tmp_path / "stays.csv").write_text("who,ward\np,a\nq,b\nr,a\n")
+    (tmp_path / "own.toml").write_text(ASKED.partition("[[queries]]")[0])
+    assert run("ledger create books.db stays --scenario own.toml")[0] == 0
+    (tmp_path / "stays.csv").write_text("who,ward\np,a\n")
+    assert run("ledger amend books.db stays --scenario own.toml")[0] == 0
+    with wi.Ledger("books.db") as ledger:
+        assert [each.kind for each in ledger.history("stays")] == ["registered", "amended"]
+
+
+def test_a_closed_dataset_says_so_before_anything_else(run, tmp_path):
+    """It spoke of the table that had changed, looked at the rows, or took a slip in the name of a
+    request for a new one."""
+    (tmp_path / "stays.csv").write_text("who,ward\np,a\nq,b\nr,a\n")
+    (tmp_path / "stays.toml").write_text(ASKED)
+    code, first, err = run("release stays.toml --request monday --yes --json")
+    assert code == 0, err
+    assert run("ledger close books.db stays")[0] == 0
+    (tmp_path / "stays.csv").write_text("who,ward,more\np,a,1\n")
+    for options in ("", "--yes", "--again --yes", "--request monady"):
+        code, out, err = run(f"release stays.toml {options}")
+        assert (code, out) == (1, "") and "'stays' is closed" in err, options
+        assert "registered with" not in err and "warning" not in err, options
+    assert "'monady'" in err
+    shown = answer(run("release stays.toml --request monday --json"))
+    assert shown["answers"] == json.loads(first)["answers"]
+    asked = load_scenario("stays.toml")
+    with pytest.raises(BudgetRefused, match="is closed"), asked.open_session() as session:
+        asked.release(session)
+    for curator in (True, False):
+        with pytest.raises(BudgetRefused, match="is closed"):
+            wi.Session(asked.open_table(), asked.plan, "books.db", curator=curator)
+
+
+def test_a_request_shows_its_answers_when_a_column_is_gone(run, tmp_path):
+    (tmp_path / "stays.csv").write_text("who,ward\np,a\nq,b\nr,a\n")
+    asked = ASKED + 'by = "ward"\n'
+    (tmp_path / "stays.toml").write_text(asked)
+    code, first, err = run("release stays.toml --request monday --yes --json")
+    assert code == 0, err
+    (tmp_path / "stays.csv").write_text("who\np\nq\n")
+    for scenario in (asked, asked.replace('part = "least(ward)"\n', "").replace("ward = ", "#")):
+        (tmp_path / "stays.toml").write_text(scenario)
+        shown = answer(run("release stays.toml --request monday --json"))
+        assert shown["answers"] == json.loads(first)["answers"]
+        assert run("release stays.toml --request monday --report r.html")[0] == 0
+        (tmp_path / "r.html").unlink()
+        assert run("release stays.toml --request tuesday --yes")[0] == 2
+    (tmp_path / "stays.toml").write_text(asked.replace('kind = "count"', 'kind = "rows"'))
+    assert run("release stays.toml --request monday")[0] != 0  # another question
+
+
+def test_a_dry_run_foresees_that_a_part_of_a_batch_pays(run, tmp_path):
+    """It said that stored answers would be shown, since a question of the batch cost as much."""
+    (tmp_path / "stays.csv").write_text("who,ward\np,a\nq,b\nr,a\n")
+    two = ASKED.replace("1/4", "1/2") + '[[queries]]\nkind = "count"\nwhere = "ward = \'a\'"\n'
+    for text, debits, known in ((two, 2, False), (ASKED, 3, False), (ASKED, 3, True)):
+        (tmp_path / "stays.toml").write_text(text)
+        foreseen = answer(run("release stays.toml --dry-run --json")).get("asker") or {}
+        released = json.loads(run("release stays.toml --yes --json")[1])
+        assert foreseen.get("known", False) == known
+        assert released["budget_state"]["debits"] == debits
 
 
 def test_a_member_who_asks_for_everything_is_told_which_share_fits(run, monkeypatch, tmp_path):

@@ -87,6 +87,9 @@ def test_another_month_is_refused_until_somebody_says_whose_it_is(release, run, 
     assert "--continues january" in err and "--new-people" in err
     shown = json.loads(run("ledger", "show", tmp_path / "ledger.db", "--json")[1])
     assert "february" not in json.dumps(shown)
+    for month in ("january", "february"):  # both at once cannot be, whatever was asked before
+        code, out, err = release(month, "--continues", "january", "--new-people")
+        assert (code, out) == (2, None) and "--continues" in err and "--new-people" in err
     code, out, _ = release("february", "--continues", "january")
     assert code == 0
     assert (out["budget_state"]["dataset"], out["budget_state"]["debits"]) == ("january", 2)
@@ -95,6 +98,34 @@ def test_another_month_is_refused_until_somebody_says_whose_it_is(release, run, 
     assert same["budget_state"]["debits"] == 2
     # The first month's rows are not those of the dataset any more.
     assert release("january", "--again")[0] == 1
+
+
+def test_commands_that_a_refusal_names_can_be_pasted(release, run, tmp_path):
+    """They lacked the ledger, or the file of the scenario."""
+    assert release("january")[0] == 0
+    shown = f"whosin ledger show {tmp_path / 'ledger.db'}"
+    assert shown in release("february", "--continues", "march")[2]
+    assert shown in run("ledger", "answers", tmp_path / "ledger.db", "--request", "none")[2]
+    path = tmp_path / "january.toml"
+    path.write_text(path.read_text() + "within = 0.001\n")
+    assert "whosin plan january.toml --accuracy" in release("january")[2]
+
+
+def test_another_month_is_asked_in_sql_too(release, run, tmp_path):
+    """The refusal named options that only a release had."""
+    select = "SELECT ward, COUNT(DISTINCT person) AS n FROM february GROUP BY ward"
+    asked = "sql", tmp_path / "february.toml", select, "--json", "--no-preflight", "--share", "1/8"
+    assert release("january")[0] == 0
+    code, _, err = run(*asked)
+    assert code == 1 and "--continues january" in err and "--new-people" in err
+    code, out, _ = run(*asked, "--continues", "january")
+    state = json.loads(out)["budget_state"]
+    assert code == 0 and (state["dataset"], state["debits"]) == ("january", 2)
+    spelled = select.lower().replace(" as n", "")
+    again = run(*(spelled if each is select else each for each in asked))
+    assert again[0] == 0 and json.loads(again[1])["budget_state"]["debits"] == 2
+    other = tmp_path / "others.toml"
+    assert run("sql", other, "SELECT COUNT(*) FROM others", "--new-people", "--yes")[0] == 0
 
 
 def test_a_dry_run_foresees_what_the_release_says_of_another_month(release, tmp_path):
@@ -171,6 +202,20 @@ def test_a_dataset_that_is_not_there_is_not_continued(release, tmp_path):
     code, out, err = release("january", "--continues", "january")
     assert (code, out) == (2, None) and "--continues" in err
     assert not (tmp_path / "ledger.db").exists()
+
+
+def test_a_budget_that_is_created_is_for_other_people_too(release, run, tmp_path):
+    """It was opened with a warning about copies, and without one about another month."""
+    books = tmp_path / "ledger.db"
+    assert release("january")[0] == 0
+    for name, options, code in (
+        ("february", (), 1),
+        ("copy", ("--new-people",), 1),
+        ("others", ("--new-people",), 0),
+    ):
+        made = run("ledger create", books, name, "--scenario", tmp_path / f"{name}.toml", *options)
+        assert made[0] == code and (code == 0 or "--continues january" in made[2])
+    assert "by the curator" in run("ledger export", books, "others")[1]
 
 
 def test_new_people_are_recorded_and_copies_are_refused(release, run, tmp_path):
@@ -421,17 +466,59 @@ def test_a_scenario_without_the_schedule_spends_the_share_of_the_period(
     assert made["answers"][0]["noise"] == dry["estimates"][0]["noise"]
     code, made, err = release("january", "--again")  # the period has nothing left
     assert code == 1 and "in its period from 2027-01-20" in err and "δ" not in err
+    assert "next period begins on 2027-02-01" in err and 'share = "1/8"' in err
     path.write_text(text.replace(silent, said))
     clock("2027-02-20")
     assert release("january", "--again")[0] == 0
 
 
-@pytest.mark.parametrize("unspent", ["rolls-on", "lapses"])
+def test_a_correction_within_a_period_is_paid_from_what_was_kept(release, run, tmp_path, clock):
+    """All that a correction heard was that the period has 0 left."""
+    clock("2027-01-20")
+    kept = {}
+    for name in ("january", "february"):
+        path = tmp_path / f"{name}.toml"
+        text = path.read_text() + '[schedule]\nevery = "month"\nuntil = "2027-04"\n'
+        kept[path] = text.replace('"1/4"', '"1/8"')
+        path.write_text(text.replace('share = "1/4"', ""))
+    path, correction = kept
+
+    def dry_run(file: Path) -> str:
+        return " ".join(run("release", file, "--dry-run", "--continues", "january")[1].split())
+
+    ways = 'the next period begins on 2027-02-01; share = "1/8" in [budget] keeps half'
+    assert ways in " ".join(run("release", path, "--dry-run")[1].split())
+    assert release("january")[0] == 0
+    code, _, err = release("february", "--continues", "january")
+    assert code == 1 and ways in err and ways in dry_run(correction)
+    clock("2027-02-20")
+    for file, text in kept.items():
+        file.write_text(text)
+    assert ways not in run("release", path, "--dry-run")[1]
+    assert release("january")[0] == 0
+    assert "would be refused" not in dry_run(correction)
+    assert release("february", "--continues", "january")[0] == 0
+    assert ways.replace("02-01", "03-01") in dry_run(path)
+
+
+def test_suggestions_are_for_the_share_of_the_period(release, run, tmp_path, clock):
+    """They were for the whole budget, beside errors at the share of a month."""
+    clock("2027-01-20")
+    path = tmp_path / "january.toml"
+    text = path.read_text() + '[[queries]]\nkind = "count"\n'
+    found = []
+    for budget in ('share = "1/4"', "[schedule]\nevery = 'month'\nuntil = '2027-04'"):
+        path.write_text(text.replace('share = "1/4"', budget))
+        dry = json.loads(run("release", path, "--dry-run", "--json")[1])
+        found.append(dry["suggestions"])
+    assert found[0] and found[0] == found[1]
+
+
 @pytest.mark.parametrize(
-    "said",
-    [
-        'every = "month"\nuntil = "2027-02"',  # without a start that of the first day
-        'periods = ["2027-01", "2027-02"]\nshares = ["1/4", "1/2"]',
+    ("said", "unspent"),
+    [  # without a start that of the first day
+        ('every = "month"\nuntil = "2027-02"', "rolls-on"),
+        ('periods = ["2027-01", "2027-02"]\nshares = ["1/4", "1/2"]', "lapses"),
     ],
 )
 def test_a_past_period_is_shown_again_after_the_schedule_ended(
@@ -459,6 +546,8 @@ def test_a_past_period_is_shown_again_after_the_schedule_ended(
         asker = dry_run()["asker"]
         assert asker["known"] and "the schedule ended with 2027-02-28" in asker["refusal"]
     path.write_text(path.read_text().replace('"histogram"', '"histogram"\nname = "new"'))
+    assert dry_run()["asker"]["known"]  # under whatever name
+    path.write_text(path.read_text().replace('"new"', '"new"\nwhere = "person <> \'b\'"'))
     assert not dry_run()["asker"]["known"]
     for options in ((), ("--again",)):
         code, shown, err = release("january", *options, look=True)
@@ -557,6 +646,7 @@ def test_the_officer_reads_the_worst_case(run):
     """It was the mildest belief of the range."""
     _, out, _ = run("explain", "--epsilon", "0.4", "--prior", "0.1..0.5", "--for", "officer")
     assert "was 50.0% sure" in out and "believe anything" not in out
+    assert "how many are in, at most 69.0%" in " ".join(out.split())  # twice the ε
 
 
 def test_accuracy_needs_and_gives_on_one_basis(run, tmp_path):

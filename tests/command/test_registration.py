@@ -36,12 +36,12 @@ def edited(scenario, old: str, new: str):
     return other
 
 
-def test_the_command_registers_amends_and_warns(run, hospital, tmp_path) -> None:
+def test_the_command_registers_and_amends(run, hospital, tmp_path) -> None:
     ledger = tmp_path / "books.db"
     code, out, _ = run("ledger", "create", ledger, "hospital", "--scenario", hospital)
     assert code == 0 and "Privacy unit: 'patient'" in out
     code, _, err = run("ledger", "create", ledger, "copy", "--scenario", hospital)
-    assert code == 0 and "warning: the rows of 'copy' are those of dataset 'hospital'" in err
+    assert code == 1 and "the rows of 'copy' are those of dataset 'hospital'" in err
     other = edited(hospital, 'privacy_unit = "patient"', 'privacy_unit = "ward"')
     for options in (("--no-preflight",), ("--no-preflight", "--amend")):
         code, out, err = run("release", other, "--ledger", ledger, *options)

@@ -51,7 +51,6 @@ def test_a_cell_key_from_a_file(run, tmp_path):
         ("--mechanism round --base 1 --entities 9", "--base"),
         ("--mechanism exact --entities 9 --delta 2", "--delta"),
         ("--mechanism exact --entities 9 --delta 0.1 --notion dp", "--delta"),
-        ("--mechanism exact --entities 9 --delta 0.1 --family at-most-known=10:0.1..0.9", ""),
     ],
 )
 def test_wrong_calls_say_which_option(refused_at, options, place):

@@ -16,6 +16,7 @@ WRONG = [
     ("plan --epsilon 1 --delta 2*10**-6", "--delta"),
     ("plan --profile 0.1", "--profile"),
     ("explain --epsilon 1 --prior 2", "--prior"),
+    ("explain --epsilon 1e9", "--epsilon"),
     ("verify --mechanism geometric --entities 2", "mechanism"),
     ("distortion --rows 2 --epsilon 1,5", "--epsilon"),
     ("gwas experiment --people 0", "--people"),

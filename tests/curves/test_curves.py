@@ -353,6 +353,18 @@ def test_a_process_keeps_its_detection_rate_and_no_more():
             lambda: wi.curves.tradeoff(wi.mechanisms.KMax(2), wi.Subsets(3), relation="x"),
             UnknownName,
         ),
+        (
+            lambda: wi.curves.tradeoff(
+                wi.calibrate(wi.Gamma(2), wi.families.Independent()), relation="x"
+            ),
+            UnknownName,
+        ),
+        (
+            lambda: wi.curves.tradeoff(
+                wi.calibrate(wi.Gamma(2), wi.families.Independent()), relation="replace"
+            ),
+            InvalidInput,
+        ),
         (lambda: wi.curves.tradeoff(wi.Channel(wi.Records(1, 2), [[1, 0], [0, 1]])), Unsupported),
         (lambda: wi.curves.tradeoff(wi.mechanisms.KMax(2), wi.Subsets(3)).tpr(2), InvalidInput),
         (lambda: wi.curves.tradeoff(wi.mechanisms.KMax(2), wi.Subsets(3)).delta(1e9), InvalidInput),

@@ -229,6 +229,12 @@ def test_the_bounds_are_not_always_tight():
     assert found.lower + 0.05 < found.distortion < found.upper - 0.05
 
 
+@pytest.mark.parametrize("notion", ["dp", "identifiability", "mutual-information"])
+def test_a_level_beyond_floats_is_refused(notion):
+    with refused("epsilon"):
+        best(wi.Records(2, 2), wi.priors.Uniform(), epsilon=10**400, notion=notion)
+
+
 def test_full_support_is_needed():
     """E8."""
     space, prior = wi.Records(2, 2), IID((1, 0))

@@ -13,6 +13,7 @@ import pytest
 
 import whosin as wi
 from amounts import cases
+from quotient_cases import STATISTICS, random_on
 from whosin import families, mechanisms, priors
 from whosin.families.odds_search import SEARCHED_GAP, OddsSearch
 from whosin.notions import NegativeMembership, PositiveMembership
@@ -177,6 +178,102 @@ def test_a_band_that_leaves_one_prior():
     only = levels(priors.FixedSize([F(1, 2)] * 5, 3), channel, space)
     for notion, positive in ((PositiveMembership, True), (NegativeMembership, False)):
         assert notion(family).measure(channel).lower == only[positive]
+
+
+def random_member(rng, family, space, kinds):
+    """A prior of the family with a belief for the others, alike or of any kind, at an end or not;
+    None where chance finds none."""
+    entity, low, high = rng.randrange(space.size), *family.bounds
+    rest = [each for each in range(space.size) if each != entity]
+    groups = [[each for each in kind if each != entity] for kind in kinds] + [rest]
+    group = rng.choice([group for group in groups if group])
+    others = rng.sample(group, rng.randint(1, len(group)))
+    size = rng.randint(1, len(others))
+    ends = max(low, size - len(others) * high), min(high, size - len(others) * low)
+    belief = rng.choice([*ends, sum(ends) / 2])
+    if ends[0] > ends[1] or not 0 < belief < 1 or not 0 < (size - belief) / len(others) < 1:
+        return None
+    odds = belief / (1 - belief) * F(len(others) - size + 1, size)
+    shares = [F(rng.randint(0, 1)) for _ in range(space.size)]
+    for each in others:
+        shares[each] = F(1, 2)
+    shares[entity] = odds / (1 + odds)
+    inside = sum(shares[each] == 1 for each in rest if each not in others)
+    return priors.FixedSize(shares, size + inside), group != rest
+
+
+@cases(12, 1500)
+def test_quotients_against_enumerated_priors(count):
+    """Counts, sums, histograms and maxima: no prior is above the level, none whose other uncertain
+    people are alike is above its lower end, and the witness attains that; with zeros, ties, and
+    bands that begin at 0, end at 1, or are one number."""
+    rng, compared, exact = random.Random(47), 0, 0
+    for _ in range(count):
+        people = rng.choice([3, 4, 5, 6, 6, 7])
+        space = wi.Subsets(people)
+        ends = sorted(rng.sample([F(n, 20) for n in range(21)], 2))
+        low, high = rng.choice(
+            [
+                ends,
+                ends,
+                [F(0), max(ends[1], F(1, 5))],
+                [min(ends[0], F(4, 5)), F(1)],
+                [F(2, 5), F(2, 5)],
+            ]
+        )
+        family = families.FixedSize(low, high)
+        kind = rng.choice(list(STATISTICS))
+        statistic = STATISTICS[kind](rng, people)
+        channel = random_on(rng, statistic, space)
+        if kind in SUMS and rng.random() < 0.2:
+            channel = mechanisms.Geometric(statistic, alpha=F(1, rng.choice([2, 1000]))).channel(
+                space
+            )
+        lattice, full = channel.lattice, channel.on_worlds()
+        kinds = getattr(lattice, "kinds", [range(people)])
+        found = {positive: notion(family).measure(channel) for notion, positive in SIDES}
+        for positive, level in found.items():
+            exact += level.exact
+            if level.witness is not None and level.witness.attained:
+                prior = level.witness.distribution
+                assert family.contains(prior, space)
+                reached = levels(prior, full, space)[positive]
+                assert reached >= (level.value if level.exact else level.lower)
+        for _ in range(4):
+            if (made := random_member(rng, family, space, kinds)) is None:
+                continue
+            prior, alike = made
+            assert family.contains(prior, space)
+            for positive, worst in levels(prior, full, space).items():
+                level = found[positive]
+                assert worst <= level.value
+                if alike and hasattr(lattice, "kinds"):
+                    assert worst <= (level.value if level.exact else level.lower)
+                    compared += 1
+    assert compared > count and exact > count / 2
+
+
+SUMS = [name for name in STATISTICS if "fractions" not in name]
+SIDES = ((PositiveMembership, True), (NegativeMembership, False))
+
+
+@pytest.mark.parametrize(
+    "band", [("7/20", "2/5"), ("7/20", "7/20"), ("2/5", "1"), ("41/100", "21/50")]
+)
+def test_enough_people_of_each_kind(band):
+    """Hundreds of people: the bound is met where a known number of people like each other can have
+    beliefs in the band; a table of the quotient and noise in closed form."""
+    half, space = wi.statistics.Count(of=range(200)), wi.Subsets(400)
+    small = wi.Subsets(60)
+    for notion, _ in SIDES:
+        noisy = notion(families.FixedSize(*band)).measure(mechanisms.Laplace(half, 2), space)
+        assert noisy.exact and noisy.value > 1.2
+        table = mechanisms.Geometric(wi.statistics.Count(of=range(30)), alpha="1/2").channel(small)
+        level = notion(families.FixedSize(*band)).measure(table.table)
+        assert level.exact and level.value == notion(families.FixedSize(*band)).measure(table).value
+        highest = mechanisms.Laplace(wi.statistics.Max(), 100)
+        level = notion(families.FixedSize("1/20", "2/5")).measure(highest, space)
+        assert 1 < level.lower < level.value < 60
 
 
 @pytest.mark.parametrize("notion", [PositiveMembership, NegativeMembership])

@@ -109,6 +109,8 @@ def test_answers_are_paid_once_and_kept(ledger):
         answer_beacon(study, PLAN, beacon, asked, rare, ledger, "s")
     state = ledger.budget_state("s:beacon")
     assert spent < state.epsilon <= PLAN.epsilon
+    with pytest.raises(BudgetRefused, match="those of dataset 's:beacon'"):
+        answer_beacon(study, PLAN, beacon, asked[:1], rare, ledger, "the same people")
     name = study.snps.name[0]
     other = (name, study.snps.a2[0])
     with pytest.raises(BudgetRefused, match="one SNP"):

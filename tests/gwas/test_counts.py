@@ -18,7 +18,7 @@ from spark_session import shared_spark
 from whosin import gwas
 from whosin.errors import InvalidInput
 from whosin.gwas import attack, bed, study
-from whosin.gwas.people import read_groups
+from whosin.gwas.people import read_people
 from whosin.report import gwas as report_gwas
 
 STORED = Path(__file__).parents[1] / "data" / "gwas"
@@ -364,4 +364,4 @@ def test_more_refusals(tmp_path):
         gwas.count_bed(tmp_path / "nothing")
     (tmp_path / "twice").write_text("f0 p0 1\nf0 p0 2\n")
     with pytest.raises(InvalidInput, match="more than once"):
-        read_groups(bed.sibling_path(path, ".fam"), tmp_path / "twice")
+        read_people(bed.sibling_path(path, ".fam"), tmp_path / "twice")

@@ -22,7 +22,7 @@ from refusals import refused
 from whosin import binary_readers, gwas
 from whosin.errors import BudgetRefused, InvalidInput, MissingExtra, WhosinError
 from whosin.gwas import StudyFilter, association, bed, pgen, release, scores, study
-from whosin.gwas.people import read_frequencies, read_groups, read_person_list
+from whosin.gwas.people import read_frequencies, read_people, read_person_words
 from whosin.report import gwas as report_gwas
 from whosin.report import summary_statistics
 
@@ -260,13 +260,13 @@ PSAM = {
 @pytest.mark.parametrize("form", PSAM)
 def test_people_of_a_psam(tmp_path, form):
     (tmp_path / "s.psam").write_text(PSAM[form])
-    groups = read_groups(tmp_path / "s.psam")
+    groups = read_people(tmp_path / "s.psam")[1]
     assert groups.cases.tolist() == [True, True, False, False, False]
     assert groups.controls.tolist() == [False, False, True, True, False]
     assert groups.males is not None
     assert groups.males.tolist() == [True, False, False, True, False]
     (tmp_path / "given").write_text("#IID sick\na 1\nb 1\nc 2\nd NA\ne 2\n")
-    given = read_groups(tmp_path / "s.psam", tmp_path / "given")
+    given = read_people(tmp_path / "s.psam", tmp_path / "given")[1]
     assert given.cases.tolist() == [False, False, True, False, True]
 
 
@@ -414,7 +414,7 @@ def test_lists_that_do_not_fit_are_refused(tmp_path):
         StudyFilter(frequencies="x")
     (tmp_path / "odd").write_text("f0 p0\nf1\n")
     with refused("odd"):
-        read_person_list(tmp_path / "odd")
+        read_person_words(tmp_path / "odd")
     for text in ("SNP A1\nrs1 A\n", "SNP MAF\nrs1 7\n"):
         (tmp_path / "f.frq").write_text(text)
         with refused("f.frq"):

@@ -161,6 +161,8 @@ def test_phenotypes_of_the_same_people_share_a_budget(ledger):
             randomise(other, ledger, dataset=f"phenotype {number}")
     made = randomise(other, ledger, dataset="apart", own_budget=True)
     assert made.dataset == "apart:label" and "phenotype" in made.notes[0]
+    first = randomise(people, ledger, dataset="by another name", own_budget=True)
+    assert first.again  # the very same labels are never drawn twice
 
 
 def test_sizes_and_one_sided_labels_exclude_each_other(tmp_path):

@@ -21,7 +21,7 @@ from whosin.gwas.linear import (
     stratify_study,
     stratum_terms,
 )
-from whosin.gwas.loci import read_loci, window_loci
+from whosin.gwas.people import read_loci, window_loci
 from whosin.gwas.question import Question, estimate_study_cost
 from whosin.gwas.release import draw_answer, score_study
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from itertools import pairwise
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -66,16 +67,17 @@ def test_a_release_pays_what_it_says(strong, ledger, relation, numbers, score):
 
 
 @pytest.mark.filterwarnings("ignore:the rows of")
-def test_strong_associations_come_back(strong, ledger, tmp_path):
+def test_strong_associations_come_back(strong, tmp_path):
     """At ε = 20 the four causal SNPs are chosen; at ε = 0.001 they hardly are."""
     causal = set(gwas.Simulation(3000, 3000, 400, 4, odds_ratio=3, seed=5).frequencies()[2])
     loud = wi.calibrate(wi.Epsilon(20), wi.families.FixedSize())
     quiet = wi.calibrate(wi.Epsilon("0.001"), wi.families.FixedSize())
     for relation in gwas.STUDY_RELATIONS:
-        asked = Question(4, relation)
-        assert set(publish_study(strong, loud, asked, ledger, relation).places) == causal
-        with wi.Ledger(tmp_path / "quiet.db") as other:
-            assert set(publish_study(strong, quiet, asked, other, relation).places) != causal
+        asked, places = Question(4, relation), []
+        for name, plan in (("loud", loud), ("quiet", quiet)):
+            with wi.Ledger(tmp_path / f"{name} {relation}.db") as ledger:
+                places.append(set(publish_study(strong, plan, asked, ledger, "study").places))
+        assert places[0] == causal != places[1]
 
 
 def test_a_retry_is_paid_once(strong, ledger):
@@ -124,6 +126,15 @@ def test_the_same_question_is_paid_once(strong, ledger, relation):
     assert ledger.budget_state(name).debits == 4
 
 
+def test_a_plan_in_another_spelling_is_the_same_question(strong, ledger):
+    asked, family = Question(3, "label-swap"), wi.families.FixedSize()
+    publish_study(strong, wi.calibrate(wi.Gamma("3/2"), family), asked, ledger, "study")
+    for gamma in (1.5, "1.50"):
+        with pytest.warns(UserWarning, match="asked before"):
+            publish_study(strong, wi.calibrate(wi.Gamma(gamma), family), asked, ledger, "study")
+    assert ledger.budget_state("study:label-swap").debits == 1
+
+
 def test_a_budget_is_for_one_study(strong, ledger, tmp_path):
     """Other people or SNPs under its name are refused, until the curator says that it goes on."""
     ledger.register("study:label-swap", wi.calibrate(wi.Epsilon(10), wi.families.FixedSize()))
@@ -168,12 +179,10 @@ def test_one_study_under_two_names_is_noticed(strong, ledger, tmp_path):
     turned = gwas.Study(strong.snps.take(order), strong.counts[order], 3000, 3000)
     for other in (copy, turned):
         with pytest.raises(BudgetRefused, match=r"the rows of .* are those of dataset '"):
-            publish_study(other, PLAN, Question(3, "genotype"), ledger, "copy", new_people=False)
-    with pytest.warns(UserWarning, match="two budgets for the same people"):
-        made = publish_study(copy, PLAN, Question(3, "genotype"), ledger, "copy")
-    assert len(made.notes) == 1 and made.dataset == "copy:genotype"
+            publish_study(other, PLAN, Question(3, "genotype"), ledger, "copy", new_people=True)
     new = gwas.Simulation(50, 50, 40, 1, seed=2).study()
-    assert publish_study(new, PLAN, Question(3, "genotype"), ledger, "new").notes == ()
+    asked = Question(3, "genotype")
+    assert publish_study(new, PLAN, asked, ledger, "new", new_people=True).notes == ()
 
 
 PHENOTYPES = 3
@@ -243,16 +252,9 @@ def test_labels_have_a_budget_for_each_phenotype(cohort, ledger):
     publish_study(cohort[0], PLAN, Question(2, "label-swap"), ledger, "height")
     with pytest.raises(BudgetRefused, match=r"another table|'cases' as"):
         publish_study(cohort[1], PLAN, Question(2, "label-swap"), ledger, "height")
-    for new_people, name in ((None, "weight"), (False, "shoe size")):
+    for number, name in enumerate(("weight", "shoe size"), 1):
         with pytest.warns(UserWarning, match="are those of dataset"):
-            made = publish_study(
-                cohort[1 + (name != "weight")],
-                PLAN,
-                Question(2, "label-swap"),
-                ledger,
-                name,
-                new_people=new_people,
-            )
+            made = publish_study(cohort[number], PLAN, Question(2, "label-swap"), ledger, name)
         assert made.dataset == f"{name}:label-swap"
     with pytest.raises(BudgetRefused, match="are those of dataset"):
         publish_study(cohort[1], PLAN, Question(2, "label-swap"), ledger, "copy", new_people=True)
@@ -265,7 +267,10 @@ def test_other_people_have_a_budget_of_their_own(cohort, ledger):
     place = int(np.flatnonzero(counts[:, 0])[0])
     counts[place, [0, 1]] += (-1, 1)
     fewer = gwas.Study(cohort[1].snps, counts, cohort[1].cases, cohort[1].controls)
-    assert publish_study(fewer, PLAN, asked, ledger, "weight").dataset == "weight:genotype"
+    with pytest.raises(BudgetRefused, match="dataset 'height:genotype'"):
+        publish_study(fewer, PLAN, asked, ledger, "weight")
+    made = publish_study(fewer, PLAN, asked, ledger, "weight", new_people=True)
+    assert made.dataset == "weight:genotype"
     with pytest.raises(BudgetRefused, match="two budgets for the same people"):
         publish_study(cohort[1], PLAN, asked, ledger, "weight", amend=True)
 
@@ -407,8 +412,9 @@ def test_the_noise_has_the_stated_scale(tmp_path):
     plan = wi.calibrate(wi.Epsilon(4), wi.families.FixedSize())
     gaps = []
     with wi.Ledger(tmp_path / "many.db") as opened:
+        about = study_registration(study, "genotype")
         for number in range(12):
-            opened.register(f"s{number}:genotype", plan, study_registration(study, "genotype"))
+            opened.register(f"s{number}:genotype", plan, about, new_people=None)
             asked = Question(40, "genotype", share="1/2")
             made = publish_study(study, plan, asked, opened, f"s{number}")
             gaps.append((made.numbers - exact[made.places]).T.ravel())
@@ -537,10 +543,9 @@ def test_homers_statistic_by_hand():
     np.testing.assert_allclose(table, [[0.4 - 0.7, 0.1 - 0.2, 0.6 - 0.3]])
     ratio = attack._score_table("likelihood-ratio", np.array([0.7]), np.array([0.4]))
     np.testing.assert_allclose(ratio[0, 2], 2 * math.log(0.7 / 0.4))
-    scores = attack._score_people(
-        np.stack([table, ratio]), np.array([[0, 1, 2, -1]], dtype=np.int8)
-    )
-    np.testing.assert_allclose(scores[0], [-0.3, -0.1, 0.3, 0], atol=1e-6)
+    scores = attack._TestScores(SimpleNamespace(cases=range(4), outsiders=[]), 2)
+    scores.add(np.stack([table, ratio]), np.array([[0, 1, 2, -1]], dtype=np.int8))
+    np.testing.assert_allclose(scores.totals[0][0], [-0.3, -0.1, 0.3, 0], atol=1e-6)
     point = attack.AttackPoint(10, "homer", "exact", 30, 100, 1, 100)
     assert math.isclose(point.posterior(0.5), 0.3 / 0.31)
 

@@ -128,3 +128,39 @@ def binary_row(ends: Any, cost: Any, g: Any) -> Any:
             if b != d and low < (c - a) / (b - d) < high:
                 points.add((c - a) / (b - d))
     return max(sum(min(a + b * p for a, b in lines) for lines in kinds) / (g + 1) for p in points)
+
+
+def rate_bounds(mass: Any, price: Any, wanted: float) -> tuple[float, float]:
+    """(less, more) than the least information at a distortion: Blahut and Arimoto's steps at many
+    slopes, the bound on their way, and a mixture of two channels."""
+    mass, price = mass[mass > 0], price[mass > 0]
+    shown = np.where(price == 0, 1.0, 0.0)
+    shown /= shown.sum(axis=1, keepdims=True)
+    constant = np.zeros_like(price)
+    constant[:, (mass @ price).argmin()] = 1
+    low, high, least = 1e-4, 1e14, 0.0
+    left, right = (_spent_and_learned(mass, price, each) for each in (shown, constant))
+    for _ in range(45):
+        slope = math.sqrt(low * high)
+        kernel, weights = np.exp(-slope * price), np.full(price.shape[1], 1 / price.shape[1])
+        for _ in range(200):
+            pull = kernel.T @ (mass / (kernel @ weights))
+            weights = weights * pull
+        weights = weights / weights.sum()
+        sums = kernel @ weights
+        top = max(1.0, (kernel.T @ (mass / sums)).max())
+        least = max(least, -mass @ np.log(sums) - math.log(top) - slope * wanted)
+        point = _spent_and_learned(mass, price, kernel * weights / sums[:, None])
+        if point[0] <= wanted:
+            left, high = min(left, point, key=lambda each: each[1]), slope
+        else:
+            right, low = point, slope
+    share = (wanted - left[0]) / (right[0] - left[0])
+    return least, (1 - share) * left[1] + share * right[1]
+
+
+def _spent_and_learned(mass: Any, price: Any, channel: Any) -> tuple[float, float]:
+    joint = mass[:, None] * channel
+    outputs, seen = np.broadcast_to(joint.sum(axis=0), joint.shape), joint > 0
+    learned = float((joint[seen] * np.log(channel[seen] / outputs[seen])).sum())
+    return float((joint * price).sum()), learned

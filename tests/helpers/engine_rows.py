@@ -210,6 +210,5 @@ def preflight_looks(source: Any, engine: Any) -> Preflight:
         Mean(column="cost", by="seen"),
         Sum(column="written"),
     ]
-    conditions = [query.where for query in asked if query.where is not None]
     policies = [query.contribution_policy(table) for query in asked]
-    return run_preflight(table, conditions, policies, asked)
+    return run_preflight(table, policies, asked)

@@ -64,14 +64,17 @@ def python(code: str, *arguments: object) -> str:
 
 
 def kill_until(goal: int, url: object, home: Path, kills: int, capsys: Any) -> None:
-    """Rounds of kills, each on a dataset of its own, until so many processes were killed; two of
-    three over parts, periods and quotas, one of them over periods that lapse and Gaussian noise."""
+    """Rounds of kills, each on a dataset of its own, until so many processes were killed; three of
+    four over parts, periods and quotas, two of these over periods that lapse and Gaussian noise,
+    and one of these with running totals, too."""
     total: dict[str, int] = {}
     for seed in range(10_000):
         folder = home / f"round {seed}"
         folder.mkdir()
         options = ["--debits", "400", "--kills", str(kills), "--seed", str(seed)]
-        options += ["--accounts", "--lapses"][: seed % 3]
+        options += ["--accounts", "--lapses", "--running"][: seed % 4]
+        if "--running" in options:  # a session takes a second
+            options += ["--debits", "200", "--kills", str(kills // 10)]
         found = run_kills(url, folder, *options)
         total = {key: total.get(key, 0) + value for key, value in found.items()}
         with capsys.disabled():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import tracemalloc
+from collections import Counter
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -16,8 +17,8 @@ import pytest
 import whosin as wi
 from ledger_programs import rewrite
 from whosin.errors import BrokenHistory, BudgetRefused, InvalidInput, WhosinError
-from whosin.ledger import Cost, Spend, encoding, store, verify
-from whosin.ledger.budget import Accounts, PartLevel
+from whosin.ledger import Cost, Spend, encoding, entries, store, verify
+from whosin.ledger.budget import Accounts, PartLevel, Quota
 from whosin.ledger.registration import Registration
 from whosin.report.accounts import accounts_lines, schedule_lines
 
@@ -297,6 +298,60 @@ def test_a_long_history_is_verified_in_little_memory(ledger):
         tracemalloc.stop()
     assert (found.entries, found.debits, len(found.unanswered)) == (4501, 3000, 1500)
     assert peak < 2 << 20  # a kilobyte an entry would be more than twice that
+
+
+def test_bodies_that_are_not_decoded_are_read_as_those_that_are(ledger):
+    """After each body of a history any change of one sign, and what a forger may write, is read as
+    a whole reading reads it, or refused; sums in another spelling are left to whoever compares."""
+    ledger.register("d", PLANS["add-remove"], TABLE)
+    for number, where in enumerate(("x > 1", 'a "quoted" {"when":"x"}', "é")):
+        spend = replace(ask("north" if number else None, "0.01"), what={"q": {"when": where}})
+        ledger.answer("d", spend, lambda: {"value": 1}, f"{number}")
+    plain = replace(ask("o", "0.01"), what={"part": "x", "sums": {"a": 1}, "where": ["north"]})
+    ledger.answer("d", plain, lambda: {"value": 2}, "nested")
+    for number, spend in enumerate((plain, replace(plain, part=None))):
+        ledger.debits("d", {f"about {number}": spend}, {"about": {"part": "o", "name": "ann"}})
+    with ledger._store.reading() as connection:
+        rows = [row for row, _ in entries.stream_history(connection, "d")]
+    reader, read = entries.BodyReader(), Counter[str]()
+
+    def compare(row, text):
+        changed = row._replace(body=text)
+        try:
+            expected = entries.read_entry_body(changed)
+        except BrokenHistory:
+            expected = None
+        try:
+            found, sums = reader.read(changed)
+        except BrokenHistory:
+            assert expected is None, text
+            return
+        known = expected or {}
+        if expected is None or sums != encoding.canonical_json(known.get("sums")):
+            assert sums != own, text  # the caller has the sums that must stand there
+            return
+        assert found == {key: known[key] for key in found}
+        assert known.keys() - found <= {"sums", "what"}
+        read["short" if "sums" not in found else "whole"] += 1
+
+    for row in rows:
+        body, own = row.body, encoding.canonical_json(entries.read_entry_body(row)["sums"])
+        compare(row, body)
+        for place in range(len(body)):
+            for sign in ('"', "\\", "{", "}", ",", ":", " ", "1", "é", ""):
+                compare(row, body[:place] + sign + body[place + 1 :])
+                compare(row, body[:place] + sign + body[place:])
+        for forged in (
+            body.replace(',"when":"', ',"when":"2027-01-15","when":"', 1),
+            body.replace('"who":"', '"who":"eve","who":"', 1),
+            body.replace('"part":"o"', '"part":"p"', 1),
+            body.replace('"who":"', '"who":"eve\\"', 1),
+            body.replace('"terms":', '"terms":"x","terms":', 1),
+            body.replace(',"sums":{', ',"sums":{},"sums":{', 1),
+            f"{body[:-1]},{body[1:]}",
+        ):
+            compare(row, forged)
+    assert read["short"] > 1000 and read["whole"] > 100
 
 
 def test_a_debit_of_a_part_disturbs_no_verification(ledger, tmp_path, monkeypatch):
@@ -619,6 +674,18 @@ def test_a_quota_moves_and_is_revoked(ledger, clock):
     verify(ledger, "d")
 
 
+@pytest.mark.parametrize("quota", [None, "team"])
+def test_a_debit_from_a_wrong_quota_shows(ledger, monkeypatch, quota):
+    """Of a member outside of the quota, and of someone else in it."""
+    ledger.register("d", PLANS["add-remove"])
+    ledger.set_quota("d", "team", "1/2", members=["eve" if quota else "ann"])
+    with monkeypatch.context() as lies:
+        lies.setattr(Accounts, "find_quota", lambda *_: quota)
+        ledger.debit("d", "a lie", ask(None, "1/4"))
+    with pytest.raises(BrokenHistory, match="wrong quota"):
+        verify(ledger, "d")
+
+
 def test_a_quota_keeps_what_is_not_said_again(ledger, clock):
     ledger.register("d", PLANS["add-remove"])
     ledger.set_quota("d", "lab", "1/10", until="2027-06-30", members=["bob"])
@@ -803,7 +870,7 @@ def check_settling(url: str, remote: wi.Ledger, relation: str) -> None:
     clock cannot be moved on."""
     chance, year, seen = random.Random(3), datetime.now(UTC).year, set()
     said = {"periods": [f"{year}"], "shares": ["1/4"], "unspent": "lapses"}
-    remote.register("lapses", GAUSSIAN[relation], TABLE, schedule=said)
+    remote.register("lapses", GAUSSIAN[relation], TABLE, new_people=True, schedule=said)
     state = remote.budget_state("lapses")
     assert state.schedule is not None
     settle = "SELECT whosin_settle(d, %s::jsonb, %s, %s) FROM whosin_datasets d WHERE name = %s"
@@ -830,9 +897,9 @@ def play(ledger: wi.Ledger, chance: random.Random, name: str, plan: wi.Plan):
     said = {"periods": periods, "shares": ["3/4", "1/4"]}
     if chance.random() < 0.7:
         said["unspent"] = chance.choice(["lapses", "rolls-on"])
-        ledger.register(name, plan, TABLE, schedule=said)
+        ledger.register(name, plan, TABLE, new_people=True, schedule=said)
     else:
-        ledger.register(name, plan, TABLE)
+        ledger.register(name, plan, TABLE, new_people=True)
     outcomes, table = [], TABLE
     for number in range(40):
         kind = chance.random()
@@ -861,3 +928,11 @@ def play(ledger: wi.Ledger, chance: random.Random, name: str, plan: wi.Plan):
     assert verify(ledger, name)
     state = ledger.budget_state(name)
     return outcomes, state.accounts, state.spent, ledger.part_levels(name)
+
+
+def test_the_first_quota_by_name_pays_in_whatever_order_they_were_made():
+    """Stores read them by name, and a replayed history in the order in which they were made."""
+    quotas = {name: Quota(Cost(1, 0), members=("ann",)) for name in ("zeta", "alpha")}
+    for names in (["zeta", "alpha"], ["alpha", "zeta"]):
+        accounts = Accounts(quotas={name: quotas[name] for name in names})
+        assert accounts.find_quota("ann", "2024-01-01") == "alpha"

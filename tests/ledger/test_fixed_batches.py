@@ -12,6 +12,8 @@ import pytest
 import whosin as wi
 from whosin.errors import BudgetRefused
 from whosin.ledger import Cost, Spend
+from whosin.ledger.budget import Budget
+from whosin.ledger.encoding import EPSILON_UNITS
 
 Law = dict[object, Fraction]
 
@@ -74,3 +76,37 @@ def test_the_ledger_does_not_take_them_for_what_fixed_batches_are(tmp_path, rese
             with pytest.raises(BudgetRefused):
                 ledger.debit("d", "2", each)
         assert ledger.budget_state("d").debits == 1
+
+
+def batch_delta(count: int, each: float, epsilon: float) -> float:
+    """The exact δ at ε of a fixed batch of randomised responses, which are the pairs that dominate
+    geometric noise on counts: the number of likelier answers is binomial."""
+    high = 1 / (1 + math.exp(-each))
+    found = 0.0
+    for likelier in range(count + 1):
+        loss = (2 * likelier - count) * each
+        if loss > epsilon:
+            chance = math.comb(count, likelier) * high**likelier * (1 - high) ** (count - likelier)
+            found += chance * -math.expm1(epsilon - loss)
+    return found
+
+
+def test_what_a_fixed_batch_would_gain_gaussian_noise_has() -> None:
+    """Standard deviations of counts within (1, 10⁻⁶): of a batch as one dominating pair, against
+    what the ledger takes of anyone: pure ε, ρ of Laplace noise, ρ of Gaussian noise."""
+    delta = 1e-6
+    rho = Budget.of(wi.calibrate(wi.Epsilon(1), delta=delta)).rho / EPSILON_UNITS
+    gains = {}
+    for count in range(1, 101):
+        low, high = 1 / count, 3.0
+        for _ in range(40):
+            middle = (low + high) / 2
+            within = batch_delta(count, middle, 1) <= delta
+            low, high = (middle, high) if within else (low, middle)
+        laplace = min(math.sqrt(2) * count, math.sqrt(count / rho))
+        gaussian = math.sqrt(count / (2 * rho))
+        batch = math.sqrt(2) / low
+        gains[count] = 1 - batch / laplace, 1 - batch / gaussian, 1 - gaussian / laplace
+    assert gains[10][0] < 0.002 and 0.11 < gains[50][0] < 0.125
+    assert gains[50][2] == pytest.approx(1 - math.sqrt(0.5), abs=1e-9)
+    assert max(min(of_laplace, of_gaussian) for of_laplace, of_gaussian, _ in gains.values()) < 0.03

@@ -266,6 +266,19 @@ def family_ratio(family: str, n: int, worlds, joint) -> Fraction | float:
                     mean = sum(others) / len(others)
                     worst = max(worst, records.ratio(joint[known | {t}][y], mean))
         return worst
+    if name == "at-most-known":
+        known, _, band = number.partition(":")
+        low, high = map(Fraction, band.split(".."))
+        for beliefs in product((0, low, (low + high) / 2, high, 1), repeat=n - 1):
+            if sum(p in (0, 1) for p in beliefs) <= int(known):
+                for t, y in product(range(n), outputs):
+                    who = dict(zip(sorted(set(range(n)) - {t}), beliefs, strict=True))
+                    sides = [Fraction(0), Fraction(0)]
+                    for world in worlds:
+                        mass = math.prod(p if o in world else 1 - p for o, p in who.items())
+                        sides[t not in world] += mass * joint[world][y]
+                    worst = max(worst, records.ratio(*sides))
+        return worst
     beta = Fraction(number) if number else HALF
     for support in worlds if number else [frozenset(range(n))]:
         for t, y in product(support, outputs):
@@ -286,7 +299,9 @@ def test_releases_against_a_family_are_measured_together(count):
     rng = random.Random()
     for _ in range(count):
         n = rng.randint(2, 3)
-        family = rng.choice(["one-of=2", f"one-of={n}", "fixed-probability=1/3", "uninformed"])
+        known = f"at-most-known={rng.randint(0, n)}:{rng.choice(['1/10..2/3', '1/2..1/2'])}"
+        some = ["one-of=2", f"one-of={n}", "fixed-probability=1/3", "uninformed"]
+        family = rng.choice([*some, known])
         made = [
             random_release(rng, n) for _ in range(rng.choice([1, 2, 2, 3] if n == 2 else [1, 2]))
         ]
@@ -347,13 +362,50 @@ def test_the_joint_question_is_kept_apart_under_add_remove(tmp_path):
         ledger.debit("b", "1", ordinary)
         with refused("model", kind=BudgetRefused):
             JointBudget(ledger, "b", model).debit(rule, "2")
-        ledger.register("few", wi.calibrate(wi.Gamma(3), wi.families.AtMostKnown(2, "0.1", "0.9")))
-        known = {"family": "at-most-known=2:0.1..0.9", "people": 3}
-        with refused("family", kind=BudgetRefused):
-            JointBudget(ledger, "few", known).debit(rule, "1")
         ledger.register("any", wi.calibrate(wi.Gamma(3)))
         with refused("family", kind=BudgetRefused):
             JointBudget(ledger, "any", {"family": "independent", "people": 3}).debit(rule, "1")
+
+
+FEW_KNOWN = wi.families.AtMostKnown(1, "0.1", "0.9")
+
+
+@pytest.mark.parametrize("kind", ["file", "server"])
+def test_few_known_people_share_a_budget(tmp_path, kind, running):
+    """A plan for one release holds several that are measured together, and nothing beside them."""
+    url = tmp_path / "ledger.db"
+    if kind == "server":
+        postgres.require()
+        url = running.enter_context(postgres.server()).url
+    model = {"family": FEW_KNOWN.spelled, "people": 4}
+    rule = {"mechanism": "round", "base": 5}
+    noisy = {"query": "count", "scale": 3}
+    response = {"mechanism": "randomized-response", "keep": "3/5"}
+    ordinary = Spend({"query": "count"}, {"add-remove": Cost.pure("0.01")})
+    with wi.Ledger(url, who="tester") as ledger:
+        plan = wi.calibrate(wi.Gamma(6), FEW_KNOWN)
+        for name in ("a", "b"):
+            ledger.register(name, plan)
+        budget = JointBudget(ledger, "a", model)
+        for number, release in enumerate((response, noisy)):
+            budget.debit(release, str(number))
+        spent = ledger.budget_state("a").spent.epsilon / encoding.EPSILON_UNITS
+        assert spent == pytest.approx(budget.level((response, noisy)))
+        assert spent > budget.level((response,))
+        with refused("dataset", kind=BudgetRefused):
+            ledger.debit("a", "x", ordinary)
+        with refused("budget", kind=BudgetRefused):
+            budget.debit([noisy] * 9, "y")
+        with refused("budget", kind=BudgetRefused):  # an answer of 5 gives somebody away
+            budget.debit(rule, "z")
+        ledger.debit("b", "1", ordinary)
+        with refused("dataset", kind=BudgetRefused):
+            ledger.debit("b", "2", replace(ordinary, after=1))
+        assert verify(ledger, "a").debits == 2 and verify(ledger, "b").debits == 1
+        failing = wi.calibrate(wi.Gamma(3), FEW_KNOWN, query="count", entities=4, delta="0.01")
+        ledger.register("failing", failing)
+        with refused("family", kind=BudgetRefused):
+            JointBudget(ledger, "failing", model).debit(rule, "1")
 
 
 def test_a_file_is_split_into_the_data_and_its_releases():

@@ -20,9 +20,11 @@ from reserve_checks import check_reserve
 from suspending_checks import check_a_release_of_its_own, check_forking, check_suspending, fail
 from whosin.app.cli.main import main
 from whosin.app.example_data import write_hospital
-from whosin.errors import BrokenHistory, BudgetRefused, StoreFailed
+from whosin.errors import BrokenHistory, BudgetRefused, EmptyLedger, StoreFailed
 from whosin.ledger import Cost, JointBudget, Spend, encoding, entries, store, verify
 from whosin.ledger import budget_state as states
+from whosin.ledger.budget import Accounts
+from whosin.ledger.registration import Registration
 from whosin.ledger.store import format_moment
 
 PLAN = wi.calibrate(wi.Epsilon(1))
@@ -181,6 +183,25 @@ def test_first_users_at_once(url):
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(begin, range(8)))
     assert sorted(outcomes) == ["refused"] * 7 + ["registered"]
+
+
+def test_two_who_register_the_same_rows_at_once_get_one_budget(url):
+    """The second one waits until the first is seen."""
+    rows = Registration("who", {}, source={"rows": "3 abc"})
+    barrier = threading.Barrier(4)
+
+    def register(number: int) -> bool:
+        with wi.Ledger(url) as ledger:
+            ledger.datasets()
+            barrier.wait()
+            try:
+                ledger.register(f"name {number}", PLAN, rows)
+            except BudgetRefused:
+                return False
+            return True
+
+    with ThreadPoolExecutor(4) as threads:
+        assert sum(threads.map(register, range(4))) == 1
 
 
 def test_a_connection_lost_before_a_debit_is_made_again(ledger, admin, caplog):
@@ -472,20 +493,47 @@ def test_the_grants_of_the_documentation_allow_no_more(as_role, ledger):
             refused = pytest.raises(StoreFailed, match="permission denied")
             with refused, session._store.writing() as connection:
                 connection.execute(statement)
-    for call in (
-        lambda: analyst.register("e", PLAN),
-        lambda: analyst.admit("e", PLAN),
-        lambda: analyst.close("d"),
-        lambda: closer.register("e", PLAN),
-        lambda: closer.debit("d", "r", PRICE),
-        lambda: curator.close("d"),
-        lambda: curator.debit("d", "r", PRICE),
-        lambda: (analyst.suspend("d"), analyst.resume("d")),
-        lambda: closer.resume("d"),
-    ):
-        with pytest.raises(StoreFailed, match="permission denied"):
+    for function, call in (
+        ("register", lambda: analyst.register("e", PLAN)),
+        ("register", lambda: analyst.admit("e", PLAN)),
+        ("quota", lambda: analyst.set_quota("d", "eve", "1/4")),
+        ("close", lambda: analyst.close("d")),
+        ("register", lambda: closer.register("e", PLAN)),
+        ("debit", lambda: closer.debit("d", "r", PRICE)),
+        ("close", lambda: curator.close("d")),
+        ("debit", lambda: curator.debit("d", "r", PRICE)),
+        ("resume", lambda: (analyst.suspend("d"), analyst.resume("d"))),
+        ("resume", lambda: closer.resume("d")),
+    ):  # and it says who may
+        with pytest.raises(StoreFailed, match=f"permission denied.* whosin_{function}"):
             call()
     assert ledger.datasets() == ["d"] and verify(ledger, "d").entries == 2
+
+
+def test_whoever_signed_in_asks(url, as_role, ledger, monkeypatch):
+    """Neither a login's name, nor a name that is given, nor a program of one's own spends what is
+    kept for others, or leaves one's own quota; who may keep quotas may ask for anyone."""
+    monkeypatch.setenv("LOGNAME", "eve")
+    ledger.register("d", PLAN)
+    for name in ("eve", "analysts"):
+        ledger.set_quota("d", name, "1/4")
+    there = url.replace(f"whosin:{postgres.PASSWORD}", "analysts:few-rights")
+    with refused("who"):
+        as_role("analysts")
+        wi.Ledger(there, who="eve")
+    with wi.Ledger(there) as analyst:
+        assert analyst.who == "analysts"
+        analyst.answer("d", PRICE, lambda: 1, "mine")
+        for lie in (("who", "eve"), ("find_quota", lambda *_: None)):
+            with monkeypatch.context() as lies:
+                lies.setattr(analyst if lie[0] == "who" else Accounts, *lie)
+                with pytest.raises(StoreFailed, match="its rules refuse this entry"):
+                    analyst.debit("d", "a lie", PRICE)
+    with wi.Ledger(url) as owner, wi.Ledger(url, who="eve") as eve:
+        assert (owner.who, eve.who, as_role("curators").who) == ("whosin", "eve", "curators")
+        eve.debit("d", "for eve", PRICE)
+    paid = [each.body.get("quota") for each in ledger.history("d") if each.kind == "debit"]
+    assert paid == ["analysts", "eve"] and verify(ledger, "d").debits == 2
 
 
 def test_a_failure_after_a_debit_suspends_the_dataset(ledger):
@@ -562,8 +610,12 @@ def test_a_release_closes_its_connections(url, tmp_path):
 
 
 def test_an_empty_database_is_not_a_ledger_yet(url):
-    with refused("ledger"):
+    """Nor is one with other tables, which is not empty."""
+    with psycopg.connect(url) as connection:
+        connection.execute("CREATE TABLE flights (who int)")
+    with pytest.raises(EmptyLedger) as caught:
         wi.Ledger(url, create=False)
+    assert caught.value.field == "ledger" and "empty" not in str(caught.value)
 
 
 def test_a_newer_version(url, ledger):

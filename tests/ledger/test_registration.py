@@ -289,13 +289,10 @@ def test_the_same_rows_under_another_name(visits, ledger) -> None:
         name = f"copy: {what}"
         copy = table(source, days=None, name=name)
         with pytest.raises(BudgetRefused, match="are those of dataset"):
-            Session(copy, PLAN, ledger, copies="refuse")
+            Session(copy, PLAN, ledger, new_people=True)
         assert name not in ledger.datasets(), what
-        with pytest.warns(UserWarning, match="are those of dataset"):
-            session = Session(copy, PLAN, ledger)
-        assert len(session.notes) == 1, what
     (visits.parent / "else.csv").write_text(ROWS + "p9,v99,1\n")
-    assert not Session(table(visits.parent / "else.csv", days=None), PLAN, ledger).notes
+    Session(table(visits.parent / "else.csv", days=None), PLAN, ledger, new_people=True)
 
 
 def test_next_month_goes_on_under_the_same_budget(visits, ledger) -> None:
@@ -564,7 +561,8 @@ def people_of(ledger, spends, plan):
     shape = Registration("person", schema={"person": "string"})
     for number, spent in enumerate(spends):
         name = f"month {number}"
-        ledger.register(name, plan, replace(shape, source={"rows": str(number)}))
+        own = replace(shape, source={"rows": str(number)})
+        ledger.register(name, plan, own, new_people=True)
         for index, cost in enumerate(spent):
             costs = {plan.relation: cost}
             spend = Spend({"query": "count"}, costs, registration=replace(shape, source={}))
@@ -613,3 +611,24 @@ def test_a_dataset_beyond_its_rho_is_added_by_its_pure_epsilon(tmp_path):
         people = people_of(ledger, [[whole], [Cost.gaussian(0.0001)]], plan)
         assert math.isinf(people.epsilon) and people.posterior(people.epsilon) == 1
         assert people.to_dict()["spent_epsilon"] == "inf"
+
+
+@pytest.mark.parametrize("bound", [False, True])
+def test_rows_of_another_dataset_are_refused_to_one_that_exists(tmp_path, visits, ledger, bound):
+    """However it was opened: a second budget for the same people doubles the promise."""
+    Session(table(visits), PLAN, ledger)
+    copy = tmp_path / "copy.csv"
+    copy.write_text(ROWS)
+    if bound:
+        copy.write_text(ROWS.replace("p1", "q1"))
+        Session(table(copy), PLAN, ledger, dataset="second", new_people=True)
+        copy.write_text(ROWS)
+    else:
+        ledger.register("second", PLAN)
+    same = register_table(table(copy), rows=True)
+    with pytest.raises(BudgetRefused, match="'visits'"):
+        Session(table(copy), PLAN, ledger, dataset="second", amend=bound, new_people=True)
+    with pytest.raises(BudgetRefused, match="'visits'"):
+        ledger.amend("second", same)
+    registered = ledger.budget_state("second").registered
+    assert (registered is not None) == bound and not (bound and registered.holds_rows_of(same))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from fractions import Fraction
 
@@ -43,6 +44,16 @@ def test_what_no_file_holds(tmp_path):
     with refused("outputs"):
         odd.save(path)
     assert not path.exists()
+
+
+def test_what_is_wrong_with_a_file_is_said_with_its_name(tmp_path):
+    path = tmp_path / "mine.json"
+    space = {"kind": "subsets", "entities": ["ann"]}
+    data = {"space": space, "probabilities": [["1/2", "1/2"], ["1/0", "1/2"]]}
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with refused("probability in row 1, column 0") as caught:
+        wi.Channel.load(path)
+    assert caught.value.place == str(path)
 
 
 def test_a_sampler_draws_the_rows():

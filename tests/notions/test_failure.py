@@ -183,12 +183,11 @@ def test_the_bound_falls_with_the_ratio_and_with_the_noise():
 @pytest.mark.parametrize("ratio", [1.05, 1.5, 3.0, 20.0])
 def test_gaussian_plans_meet_their_delta_with_nothing_to_spare(ratio, delta):
     """Achieved ≤ δ, and 1% less noise is not enough."""
-    plan = gaussian_plan(ratio, delta)
-    assert failure_bound(gaussian_profile(plan.multiplier), ratio)[0] <= delta
-    assert plan.failure <= delta
-    assert failure_bound(gaussian_profile(plan.multiplier * 0.99), ratio)[0] > delta
-    again = gaussian_profile(plan.multiplier)(np.array([plan.epsilon]))[0]
-    assert plan.delta == pytest.approx(again, rel=1e-9)
+    multiplier, failure, epsilon, dp_delta = gaussian_plan(ratio, delta)
+    assert failure_bound(gaussian_profile(multiplier), ratio)[0] == failure <= delta
+    assert failure_bound(gaussian_profile(multiplier * 0.99), ratio)[0] > delta
+    again = gaussian_profile(multiplier)(np.array([epsilon]))[0]
+    assert dp_delta == pytest.approx(again, rel=1e-9)
 
 
 def test_plans_with_a_delta_use_it():
@@ -265,7 +264,7 @@ def test_one_gaussian_step_agrees_with_the_closed_form():
     """A process of one step needs what `gaussian_plan` says."""
     family = Independent("0.05", "0.5")
     plan = calibrate_process(wi.Posterior("0.6"), Process(), family, 1e-6)
-    exact = gaussian_plan(1.5, 1e-6).multiplier
+    exact = gaussian_plan(1.5, 1e-6)[0]
     assert exact * (1 - 1e-6) <= plan.multiplier <= exact * 1.001
     sized = calibrate_process(wi.Posterior("0.6"), Process(), FixedSize("0.05", "0.5"), 1e-6)
     assert sized.multiplier == plan.multiplier

@@ -14,12 +14,13 @@ import record_oracle as records
 import whosin as wi
 from refusals import refused
 from whosin import priors
-from whosin.errors import InvalidInput, Unsupported
+from whosin.errors import InvalidInput, TooLarge, Unsupported
 from whosin.notions import (
     BayesianDifferentialPrivacy,
     BayesianSemanticPrivacy,
     DifferentialPrivacy,
     Identifiability,
+    MeanShift,
     MutualInformation,
     SemanticPrivacy,
 )
@@ -321,6 +322,9 @@ def test_only_records():
     for nothing in ([], [1]):
         with refused("prior"):
             BayesianDifferentialPrivacy(nothing)
+    for notion in (BayesianSemanticPrivacy, Identifiability, MutualInformation, MeanShift):
+        with refused("prior"):
+            notion(None)
 
 
 @pytest.mark.parametrize("n", [11, pytest.param(14, marks=pytest.mark.soak)])
@@ -332,3 +336,10 @@ def test_full_table_at_scale(n):
     bayes = BayesianDifferentialPrivacy(priors.Uniform()).measure(channel)
     plain = DifferentialPrivacy("replace").measure(channel)
     assert float(bayes.value) == pytest.approx(float(plain.value), abs=1e-9)
+
+
+def test_semantic_privacy_of_many_rows_is_refused_at_once():
+    chain = wi.priors.MarkovChain([0.5, 0.5], [[0.8, 0.2], [0.2, 0.8]])
+    mechanism = wi.mechanisms.Laplace("sum", scale=4)
+    with pytest.raises(TooLarge):
+        wi.notions.BayesianSemanticPrivacy(chain).measure(mechanism, wi.Records(40, 2))

@@ -80,7 +80,7 @@ def test_rules_on_counts(count):
         same_levels(channel, channel.table.on_worlds(), rng, n)
 
 
-@cases(4, 200)
+@cases(4, 1000)
 def test_rules_on_more_people(count, monkeypatch):
     """Windows of weights, blocks of priors and means of neighbours equal a search of all counts."""
     rng = random.Random(39)
@@ -89,7 +89,8 @@ def test_rules_on_more_people(count, monkeypatch):
         monkeypatch.setattr(count_search, "WINDOW_PEOPLE", rng.choice([1, 2, 5, 48]))
         rows = [[Fraction(rng.randint(1, 9)) for _ in range(3)] for _ in range(n + 1)]
         dense = mechanisms.FromTable([[entry / sum(row) for entry in row] for row in rows])
-        rule = rng.choice([mechanisms.Round(5), mechanisms.RandomRound(3), dense])
+        some = [mechanisms.Round(5), mechanisms.RandomRound(3), mechanisms.Suppress(3, "hidden")]
+        rule = rng.choice([*some, dense])
         channel = rule.channel(wi.Subsets(n))
         for family in (
             families.Uninformed(),
@@ -125,6 +126,13 @@ def test_rules_on_ten_thousand():
     ways = [math.comb(people - 1, out) for out in range(3)]
     ratio = Fraction(sum(ways), sum(ways[:2]))
     assert level.value == (ratio + 1) / 2
+    # Of 9,999 others who may each be in with 3/10 at most two are, or at most one: 10^−1542.
+    ways = [math.comb(people - 1, out) * Fraction(3, 7) ** out for out in range(3)]
+    ratio = sum(ways) / sum(ways[:2])
+    level = NegativeMembership(families.FixedProbability("3/10")).measure(
+        mechanisms.Round(5), wi.Subsets(people)
+    )
+    assert level.value == (ratio - 1) * Fraction(7, 10) + 1
     assert time.process_time() - start < 20
 
 

@@ -20,6 +20,7 @@ from amounts import some
 from release_oracle import ENGINE
 from whosin import marginals, release
 from whosin.errors import BudgetRefused, InvalidInput
+from whosin.exact import format_figures
 from whosin.ledger import encoding
 from whosin.marginals.estimation import estimate_table
 from whosin.release.accuracy import list_contained, plan_widths, suggest_changes
@@ -327,7 +328,7 @@ def test_the_look_counts_the_groups_that_are_too_small() -> None:
         query = release.Mean(column="age", by="ward")
         for least in (1, 2, 3, 4, 5, 11):
             policy = query.contribution_policy(table)
-            found = run_preflight(table, [], [policy], [query], [least])
+            found = run_preflight(table, [policy], [query], [least])
             small = sum(size < least for ward, size in sizes.items() if ward in "ABCD")
             assert [(each.groups, each.small) for each in found.groups] == [(4, small)] * bool(
                 small
@@ -576,6 +577,7 @@ def test_suggestions_are_what_the_changed_batch_says() -> None:
     noise = estimate_batch_cost(table, LAPLACE, asked[1:])[0].parts[0].noise
     sums = np.abs(noise.draw((20_000, 5)).sum(axis=1))  # the wards, with "other"
     assert once.added_up is not None
+    assert once.alone == estimate_batch_cost(table, LAPLACE, asked)[0].within
     assert 0.95 <= float(np.mean(sums <= once.added_up)) <= 0.98
     optimal = {"split": "optimal"}
     made = estimate_batch_cost(table, LAPLACE, asked, split="optimal")
@@ -860,10 +862,29 @@ def test_widths_are_planned_within_the_share_of_the_period(
     for width, fits in ((12, False), (16, True)):
         path.write_text(text.replace("within = 12", f"within = {width}"))
         planned = json.loads(run("plan", path, "--accuracy", "--json")[1])
-        assert planned["allowed"] == pytest.approx(load_scenario(path).plan.epsilon / 2)
+        whole = load_scenario(path).plan.epsilon
+        assert planned["allowed"] == pytest.approx(whole / 2)
+        assert planned["allowed_by_target"] == pytest.approx(whole)  # the half was said to be all
+        said = " ".join(run("plan", path, "--accuracy")[1].split())
+        allowed, most = (format_figures(each, 4, "down") for each in (whole / 2, whole))
+        assert f"allows ε = {most}, of which this release may spend ε = {allowed}" in said
+        assert "all of the budget" not in said
         assert planned["fits"] is planned["target"]["enough"] is fits
         code, _, err = run("release", path, "--dry-run")
         assert code == (0 if fits else 1), err
+
+
+def test_widths_of_means_say_for_how_many_rows(tmp_path: Path, run) -> None:
+    """With ten rows a person they were planned for one each, without a word."""
+    table = evenly(10, people=3_000, max_rows=10)
+    asked = [release.Mean(column="age", by="sex", within=3), release.Count(within=9)]
+    assert plan_widths(table, LAPLACE, asked, {}).rows == (1_500, None)
+    path = Path(write_scenario(tmp_path, people="people = 3000"))
+    path.write_text(path.read_text() + "within = 2\n")
+    assert "of 3,000 rows" in " ".join(run("plan", path, "--accuracy")[1].split())
+    with pytest.raises(BudgetRefused) as error:
+        estimate_batch_cost(table, LAPLACE, [replace(asked[0], within="1/100"), asked[1]])
+    assert "for 1,500 rows a group" in str(error.value)
 
 
 def test_a_session_of_widths_needs_no_share(tmp_path: Path) -> None:
@@ -902,3 +923,26 @@ def test_no_suggestion_makes_another_answer_worse(people: int | None, reach: int
             after = estimate_batch_cost(table, under, batch, share=1, noise="gaussian")
             for was, now in zip(before, after, strict=True):
                 assert now.expected[-1].within <= 1.005 * was.expected[-1].within
+
+
+def test_no_suggestion_makes_small_groups_worse() -> None:
+    """Gaussian noise made medians of 100 rows half as exact, beside better ones of 10,000."""
+    plan, half = wi.calibrate(posterior=0.6, prior=(0.05, 0.5)), {"share": "0.5"}
+    data = {"p": ["a"], "ward": ["x"], "sex": ["m"], "age": [1], "days": [1]}
+    domains = {"ward": list("abc"), "sex": ["m", "f"], "age": (0, 100), "days": (0, 10)}
+    table = wi.Table(pa.table(data), "p", domains, name="x")
+    batch = [
+        release.Mean(column="days"),
+        release.Median(column="age", weight=5),
+        release.Rows(by=["sex"]),
+        release.Marginals(columns=["ward", "sex"], order=1),
+    ]
+    before = estimate_batch_cost(table, plan, batch, **half)
+    for made in suggest_changes(table, plan, batch, before, half):
+        if made.change != "gaussian":
+            continue
+        under = wi.calibrate(plan.target, plan.family, made.delta)
+        after = estimate_batch_cost(table, under, batch, noise="gaussian", **half)
+        for was, now in zip(before, after, strict=True):
+            for one, other in zip(was.expected, now.expected, strict=True):
+                assert (other.within or other.error) <= 1.005 * (one.within or one.error)

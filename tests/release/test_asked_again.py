@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,13 @@ import pytest
 import release_oracle as oracle
 import whosin as wi
 from whosin.errors import BudgetRefused, ScanFailed
-from whosin.release import Count, Rows, Session, Sum
+from whosin.ledger import encoding
+from whosin.release import Count, Quantile, Rows, Running, Session, Sum
+from whosin.release.answer import read_releases
+from whosin.release.conditions import canonical_question, parse_condition
+from whosin.release.queries.base import scenario_keys
 from whosin.release.scenario import load_scenario
+from whosin.release.table import register_table
 
 PLAN = oracle.PLANS["add-remove"]
 ROWS = [(f"p{number}", number % 2, number % 5) for number in range(40)]
@@ -107,7 +114,6 @@ def test_all_of_a_plan_is_shown_again(rows, ledger) -> None:
         (Count(), {"share": "1/6"}),
         (Count(), {"noise": "gaussian"}),
         (Count(by="ward"), {}),
-        (Count(name="n"), {}),
         (Count(max_rows_per_group=1), {}),
     ],
 )
@@ -119,12 +125,266 @@ def test_another_question_or_another_price_pays(query, options, rows, ledger) ->
         assert debits(ledger) == 2 - same and second[0] != first
 
 
+SAME = [
+    [Count(), Count(by=[]), Count(by=(), name="all")],
+    [Count(by="ward"), Count(by=["ward"]), Count(by=("ward",), name="people")],
+    [Quantile(column="days"), *(Quantile(column="days", quantile=q) for q in (0.5, "1/2"))],
+    [
+        Sum(column="days", where=text, factor=factor, name=name)
+        for text, factor, name in (
+            ("days >= 2 and (ward = 1 or ward is null)", 2, ""),
+            (' ("days">=2)AND(( ward=1 OR "ward"\n IS NULL )) ', "2.0", "days"),
+            ("(days >= 2) AND (ward = 1 or (ward IS null))", 2.0, ""),
+            ("((ward IS null) or 1 = ward) and 2 <= days", 2.0, ""),
+        )
+    ],
+]
+OTHERS = [
+    "days = -(2)",
+    "days = -2",
+    "days = 2",
+    "days = 2.0",
+    "days = '2'",
+    "ward = 1 and days = 2",
+    "not (ward is null)",
+    "(not ward = 1) is null",
+    "ward = 1 and (days = 2 or days = 3)",
+    "(ward = 1 and days = 2) or days = 3",
+    "who = 'p1'",
+    "who = 'P1'",
+    "who = ' p1'",
+    "who = 'p 1'",
+    "days - (ward - 1) = 1",
+    "days - ward - 1 = 1",
+    "not (ward = 1 and days = 2)",
+    "not ward = 1 and days = 2",
+    "days < ward",
+    "ward < days",
+    "days <= ward",
+    "days >= ward",
+    "days in (2, 3)",
+    "days in (2, 4)",
+    "not days in (3, 2)",
+    "days between 2 and 3",
+    "days between 3 and 2",
+    "case when ward = 1 then days = 2 else days = 3 end",
+    "case when ward = 1 then days = 3 else days = 2 end",
+    "coalesce(ward, days) = 1",
+    "coalesce(days, ward) = 1",
+]
+
+
+def test_a_question_is_the_same_in_any_spelling(rows, ledger) -> None:
+    for number, questions in enumerate(SAME, 1):
+        found = []
+        for each in questions:
+            with Session(opened(rows), PLAN, ledger, share="1/7") as session:
+                found.append(session.ask(each))
+        assert [each.title for each in found] == [each.title for each in questions]
+        assert {each.rows for each in found} == {found[0].rows} and debits(ledger) == number
+    select = "SELECT SUM(days) AS d FROM people WHERE days>=2 AND (WARD=1 OR ward IS NULL)"
+    with Session(opened(rows), PLAN, ledger, share="1/7", request="named") as session:
+        session.ask(Count(by="ward", where="days = 2"))
+        assert session.release(Count(by=["ward"], where="days=2")).request == "named"
+    plain = Sum(column="days", where="days >= 2 and (ward = 1 or ward is null)")
+    with Session(opened(rows), PLAN, ledger) as session:
+        first = session.ask(plain, share="1/8")
+        assert session.sql(select.replace("WARD", "ward"), share="1/8")[0].rows == first.rows
+    assert debits(ledger) == 6
+
+
+def test_questions_that_differ_are_never_taken_for_one_another(rows) -> None:
+    told = [encoding.canonical_json(canonical_question({"where": each})) for each in OTHERS]
+    assert len(set(told)) == len(OTHERS)
+    # By the rows, some without values: conditions with one form are true of the same ones.
+    rows.write_text(rows.read_text() + "n1,,2\nn2,1,\nn3,,\n,0,3\n")
+    table, grouped = opened(rows), dict[str, set[Any]]()
+    chance = random.Random(32)
+    for _ in range(150):
+        text, other = _random_condition(chance)
+        forms = {_form(text), _form(other)}
+        assert len(forms) == 1
+        found = set()
+        for each in (text, other):
+            data = table.data.filter(parse_condition(each, table.data)).select("who", "days")
+            pairs = table.engine.run(data).to_pydict()
+            found.add(frozenset(zip(*pairs.values(), strict=True)))
+        grouped.setdefault(forms.pop(), set()).update(found)
+    assert all(len(each) == 1 for each in grouped.values()) and len(grouped) > 80
+
+
+def _form(text: str) -> str:
+    return encoding.canonical_json(canonical_question({"where": text}))
+
+
+def _random_condition(chance: random.Random, depth: int = 3) -> tuple[str, str]:
+    """A condition, and the same with operands, list items and sides in another order."""
+    kind = chance.choice(("and", "or", "not", "compare", "in", "plain") if depth else ("compare",))
+    if kind in ("and", "or"):
+        parts = [_random_condition(chance, depth - 1) for _ in range(chance.choice((2, 2, 3)))]
+        first = f" {kind} ".join(f"({each})" for each, _ in parts)
+        chance.shuffle(parts)
+        *others, last = (f"({each})" for _, each in parts)
+        return first, f"(({f' {kind} '.join(others)}) {kind} {last})"
+    if kind == "not":
+        return tuple(f"not ({each})" for each in _random_condition(chance, depth - 1))
+    if kind == "in":
+        items = [str(chance.randrange(5)) for _ in range(3)]
+        texts = f"days in ({', '.join(items)})", f"days in ({', '.join(items[::-1])})"
+        return chance.choice((texts, texts[::-1]))
+    if kind == "plain":
+        return (chance.choice(("who like '%1'", "ward is null", "true", "days - ward = 1")),) * 2
+    left, right = chance.sample(["days", "ward", "2", "1", "-(2)", "'2'"], 2)
+    if {left, right} <= {"2", "1", "-(2)", "'2'"}:
+        left = "days"
+    pairs = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "<>": "<>"}
+    sign = chance.choice(list(pairs))
+    return f"{left} {sign} {right}", f"{right} {pairs[sign]} {left}"
+
+
+def test_what_was_interrupted_goes_on_in_another_spelling(rows, ledger) -> None:
+    session = Session(opened(rows), PLAN, ledger, share="1/3")
+    Stopping.error = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        session.ask(Stopping(by="ward", where="days > 1"))
+    Stopping.error = None
+    with Session(opened(rows), PLAN, ledger, share="1/3") as session:
+        session.ask(Stopping(by=["ward"], where="(days>1)", name="later"))
+    assert (debits(ledger), Stopping.answered) == (1, 1)
+
+
 def test_weights_are_part_of_what_is_asked(rows, ledger) -> None:
     with Session(opened(rows), PLAN, ledger, share="1/4") as session:
         first = session.release([Count(), Rows(weight=2)])
         assert session.release([Count(), Rows(weight=3)]).request != first.request
         assert session.release([Count(), Rows(weight="2")]).request == first.request
     assert debits(ledger) == 4
+
+
+ASKED = [
+    Count(),
+    Count(name="everyone"),
+    Count(weight=2),
+    Count(by="ward"),
+    Rows(where="days > 1 and ward = 1"),
+    Rows(where="ward = 1 and 1 < days", weight="2"),
+    Sum(column="days", weight="1/2"),
+    Running(column="day", upto="2026-02", max_periods=2),
+]
+
+
+def _key(query: Any) -> tuple[str, str]:
+    asked = canonical_question(scenario_keys(query))
+    return encoding.canonical_json(asked), str(Fraction(str(query.weight)))
+
+
+def test_a_batch_is_the_same_in_any_order(tmp_path) -> None:
+    """Equal questions with other weights keep their own answers, and streams their steps."""
+    path = tmp_path / "days.csv"
+    lines = [f"{who},{ward},{days},2026-0{days % 3 + 1}-05" for who, ward, days in ROWS]
+    path.write_text("\n".join(["who,ward,days,day", *lines, ""]))
+    months = {"lower": "2026-01-01", "upper": "2026-04-30", "edges": "month"}
+    domains = {"ward": [0, 1], "days": (0, 5), "day": months}
+    plan, chance = oracle.WITH_DELTA["add-remove"], random.Random(7)
+    budget: dict[str, Any] = {"share": "1/50", "noise": "gaussian"}
+    with wi.Ledger(tmp_path / "ledger.db", who="ann") as ledger:
+        for size in (2, 3, 5, 8):
+            batch = chance.sample(ASKED, size)
+            with Session(wi.Table(path, "who", domains, name="people"), plan, ledger) as session:
+                first = session.release(batch, **budget)
+            paid, plain = debits(ledger), all(query.kind != "running" for query in batch)
+            for number in range(4):
+                order = chance.sample(range(size), size)
+                table = wi.Table(path, "who", domains, name="people")
+                named = {"request": first.request} if plain and number == 3 else {}
+                with Session(table, plan, ledger, **named) as session:
+                    made = session.release([batch[each] for each in order], **budget)
+                found = [
+                    (_key(batch[n]), each.rows, each.cost)
+                    for n, each in zip(order, made, strict=True)
+                ]
+                kept = [
+                    (_key(query), each.rows, each.cost)
+                    for query, each in zip(batch, first, strict=True)
+                ]
+                assert sorted(map(repr, found)) == sorted(map(repr, kept))
+                assert [each.title for each in made] == [first[each].title for each in order]
+                assert (made.request, made.digest, debits(ledger)) == (
+                    first.request,
+                    first.digest,
+                    paid,
+                )
+            stored = {each.request: each for each in read_releases(ledger, "people")}
+            assert not plain or stored[first.request].digest == first.digest
+        with Session(table, plan, ledger) as session:
+            session.release(batch[::-1], again=True, **budget)
+            assert debits(ledger) > paid
+
+
+@pytest.mark.parametrize("split", ["weights", "relative-error", "optimal"])
+@pytest.mark.parametrize("named", [False, True])
+def test_a_question_never_has_the_answer_of_another_one(split, named, rows, ledger) -> None:
+    """Batches of a few questions in random orders, some interrupted, in one ledger: what is
+    answered is what was asked, at its own price."""
+    chance = random.Random(35)
+    some = [
+        Stopping(by="ward", magnitude=10),
+        Count(magnitude=5),
+        Count(magnitude=5, weight=2),
+        Count(magnitude=50),
+        Sum(column="days", magnitude=10),
+        Sum(column="days", where="ward = 1 or days = 2", magnitude=10),
+    ]
+    seen: dict[str, set[Any]] = {}
+    for number in range(24):
+        batch = chance.sample(some, chance.choice((1, 2, 2, 3)))
+        name = {"request": f"r{number % 3}"} if named else {}
+        session = Session(opened(rows), PLAN, ledger, share="1/100", **name)
+        prices = [each.spend.costs for each in session.dry_run(batch, split=split)]
+        prices = [each["add-remove"] for each in prices]
+        Stopping.error = KeyboardInterrupt() if chance.random() < 0.3 else None
+        try:
+            made = session.release(batch, split=split)
+        except (KeyboardInterrupt, BudgetRefused):  # a name that was used for another batch
+            continue
+        for query, answer, price in zip(batch, made, prices, strict=True):
+            asked = canonical_question(scenario_keys(query))
+            told = canonical_question({**answer.question, "kind": answer.question["query"]})
+            assert {key: told[key] for key in asked} == asked
+            assert split == "optimal" or answer.cost == price
+            if not named and split != "optimal":
+                key = repr((sorted(map(repr, batch)), repr(query)))
+                seen.setdefault(key, set()).add(answer.rows)
+    assert all(len(each) == 1 for each in seen.values())
+
+
+@pytest.mark.parametrize("split", ["weights", "relative-error"])
+def test_what_was_interrupted_goes_on_in_another_order(split, rows, ledger) -> None:
+    sizes = (0.1, 0.7, 300, 11, 23.3)
+    batch = [Sum(column="days", where=f"days > {n}", magnitude=s) for n, s in enumerate(sizes)]
+    batch = [*batch, Stopping(magnitude=40), Rows(magnitude="1/3")]
+    Stopping.error = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        Session(opened(rows), PLAN, ledger, share="1/3").release(batch, split=split)
+    paid = {each.request for each in ledger.history("people") if each.kind == "debit"}
+    Stopping.error = None
+    chance, found = random.Random(3), []
+    for _ in range(3):
+        chance.shuffle(batch)
+        with Session(opened(rows), PLAN, ledger, share="1/3") as session:
+            found.append(session.release(batch, split=split))
+    assert ledger.requests("people") == paid and Stopping.answered == 1
+    assert len({each.digest for each in found}) == 1
+
+
+def test_magnitudes_are_part_of_what_is_asked_where_they_split(rows, ledger) -> None:
+    for split, pays in (("weights", 2), ("relative-error", 4)):
+        before = debits(ledger) if ledger.datasets() else 0
+        for sizes in ((1, 100), (100, 1)):
+            batch = [Count(magnitude=sizes[0]), Rows(magnitude=sizes[1])]
+            with Session(opened(rows), PLAN, ledger, share="1/9") as session:
+                session.release(batch, split=split)
+        assert debits(ledger) - before == pays
 
 
 def test_narrower_bounds_are_another_question(rows, ledger) -> None:
@@ -156,6 +416,68 @@ def test_sql_is_paid_for_once(rows, ledger) -> None:
         paid = debits(ledger)
         session.sql(select, share="1/4", again=True)
         assert debits(ledger) == 2 * paid
+
+
+def test_another_month_is_refused_until_somebody_says_whose_it_is(rows, ledger) -> None:
+    """It opened a second budget without a word."""
+
+    def month(name: str, **options: Any) -> Session:
+        table = wi.Table(rows.parent / f"{name}.csv", "who", {"ward": [0, 1], "days": (0, 5)})
+        return Session(table, PLAN, ledger, share="1/4", **options)
+
+    write(rows.parent / "january.csv", ROWS)
+    write(rows.parent / "february.csv", ROWS[:-1])
+    write(rows.parent / "others.csv", [("q1", 1, 1)])
+    write(rows.parent / "copy.csv", ROWS[::-1])
+    month("january").ask(Count())
+    for name, options in (
+        ("february", {}),
+        ("february", {"amend": True}),
+        ("copy", {}),
+        ("copy", {"new_people": True}),
+    ):
+        with pytest.raises(BudgetRefused, match=r'dataset="january", amend=True'):
+            month(name, **options)
+    table = register_table(wi.Table(rows.parent / "february.csv", "who"), (), rows=True)
+    with pytest.raises(BudgetRefused, match="january"):
+        ledger.register("february", PLAN, table)
+    assert ledger.datasets() == ["january"]
+    month("february", dataset="january", amend=True).sql("SELECT COUNT(*) FROM february")
+    month("others", new_people=True).ask(Count())
+    write(rows.parent / "march.csv", ROWS[1:])
+    with pytest.raises(BudgetRefused, match=r"'january' and 'others'.*, one of january, others"):
+        month("march")
+    assert [ledger.budget_state(name).debits for name in ledger.datasets()] == [2, 1]
+    assert "january" in str(ledger.history("others")[0].body)
+
+
+def test_a_table_that_a_dataset_went_on_with_has_its_answers_in_a_plain_session(rows) -> None:
+    """The command showed them, and Python refused it as a copy."""
+    place = rows.parent / "months.db"
+
+    def month(name: str, **options: Any) -> Session:
+        table = wi.Table(rows.parent / f"{name}.csv", "who", {"ward": [0, 1], "days": (0, 5)})
+        return Session(table, PLAN, place, share="1/4", **options)
+
+    write(rows.parent / "january.csv", ROWS)
+    write(rows.parent / "february.csv", ROWS[:-1])
+    batch, others = [Count(), Rows()], [Rows(), Count()]
+    first = month("january").release(batch)
+    second = month("february", dataset="january", amend=True).release(batch)
+    for queries in ((), batch):
+        session = month("february", queries=queries)
+        made = session.release(others)
+        assert (session.dataset, made.request) == ("january", second.request)
+        assert made.answers == second.answers[::-1] and made.budget_state.debits == 4
+    assert month("january").release(others).answers == first.answers[::-1]
+    # What was not asked, somebody else's name and whoever may not decide: as before.
+    with pytest.raises(BudgetRefused, match=r'dataset="january", amend=True'):
+        month("february").release([Sum(column="days")])
+    for options in ({"dataset": "february"}, {"curator": False}, {"again": True}):
+        with pytest.raises(BudgetRefused):
+            month("february", **options).release(batch)
+    with wi.Ledger(place) as ledger:
+        assert ledger.datasets() == ["january"] and ledger.budget_state("january").debits == 4
 
 
 def test_rows_that_changed_are_asked_anew(rows, ledger) -> None:

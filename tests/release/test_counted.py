@@ -385,7 +385,7 @@ def test_a_report_says_what_was_asked_in_words(tmp_path) -> None:
     data = told()
     made = wi.Session(data, oracle.PLANS["add-remove"], tmp_path / "l.db").release(query, share=1)
     report = html.release_report("Tables", oracle.PLANS["add-remove"], made)
-    assert "query marginals, weights 1 and 2 — ε" in report and "0..5" in report
+    assert "weights 1 and 2 — ε" in report and "0..5" in report
 
 
 def test_the_curator_sees_which_values_are_misspelt() -> None:

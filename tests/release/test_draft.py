@@ -246,3 +246,17 @@ def test_days_in_another_spelling_are_recognised(spelled: str, tmp_path: Path, r
 @pytest.mark.parametrize("text", ["", "north", "1.5", "13/13/2013", "2013", "1-2", "10:15", "."])
 def test_what_is_no_day_is_not_taken_for_one(text: str) -> None:
     assert respelled_days(text) == []
+
+
+def test_no_question_is_drafted_about_names_and_lists(tmp_path: Path) -> None:
+    """Sums of visit numbers were suggested, and lists were taken for categories."""
+    path, columns = tmp_path / "v.parquet", "visit_id, cityCode, tags, age, ward"
+    with duckdb.connect() as connection:
+        rows = "(1, 1, ['x', 'y'], 30, 'a'), (2, 2, NULL, 40, 'b')"
+        connection.execute(f"COPY (FROM (VALUES {rows}) t({columns})) TO '{path}'")
+    for from_rows in (False, True):
+        text = draft_scenario(str(path), "row", from_rows=from_rows)
+        domains, questions = text.split("[ledger]")
+        for name in ("visit_id", "cityCode", "tags"):
+            assert f"# {name}  # leave it out" in domains and name not in questions
+        assert ('column = "age"' in questions and 'by = ["ward"]' in questions) or not from_rows

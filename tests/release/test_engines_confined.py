@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import decimal
+import gzip
 import os
 import signal
 import sqlite3
@@ -34,6 +35,7 @@ from release_oracle import ENGINE
 from whosin.errors import InvalidInput, ScanFailed, SourceChanged
 from whosin.release import Count, DuckDB, FurtherTable, LookupTable, Rows, Session, Table
 from whosin.release.conditions import parse_condition
+from whosin.release.engines.base import QUESTION_COLUMN
 
 PLAN = wi.calibrate(wi.Gamma(2), wi.families.Independent("0.05", "0.5"))
 FRAME = pa.table({"who": ["a", "b", "c"], "n": [1, 2, 3]})
@@ -589,3 +591,19 @@ def test_frames_of_types_that_duckdb_has_not_are_refused(engine: DuckDB) -> None
 def test_wrong_flags() -> None:
     with pytest.raises(InvalidInput, match="views"):
         DuckDB(views="yes")  # type: ignore[arg-type]
+
+
+def test_a_small_file_may_hold_many_rows(tmp_path):
+    """What questions share depends on what is read, not on how well it is packed."""
+    rows = pa.table({"who": np.arange(100_000), "x": np.zeros(100_000, np.int64)})
+    pq.write_table(rows, tmp_path / "t.parquet", use_dictionary=False, compression="zstd")
+    pq.write_table(rows[:10], tmp_path / "few.parquet")
+    (tmp_path / "t.csv").write_text("who,x\n1,2\n")
+    (tmp_path / "z.csv.gz").write_bytes(gzip.compress(b"who,x\n1,2\n"))
+    shared = {}
+    for name in ("t.parquet", "few.parquet", "t.csv", "z.csv.gz"):
+        with DuckDB() as engine:
+            (opened,) = engine.open_together([str(tmp_path / name)])
+            split = engine.split_source(opened, grouped=True)
+            shared[name] = QUESTION_COLUMN in split.columns
+    assert shared == {"t.parquet": False, "few.parquet": True, "t.csv": True, "z.csv.gz": False}

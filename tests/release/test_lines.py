@@ -12,9 +12,11 @@ import pytest
 import csv_oracle as oracle
 from amounts import cases
 from whosin.app.cli.main import main
+from whosin.errors import InvalidInput
 from whosin.release import DuckDB, Table
 from whosin.release.engines.confined import BrokenLines, find_broken_lines
 from whosin.release.inspection import check_table
+from whosin.release.scenario import load_scenario
 
 GOOD = "who,ward,age\nx,a,3\ny,b,50\nz,é,7\n"
 FILES = {
@@ -135,7 +137,8 @@ def test_no_cell_of_a_first_line_is_quoted(tmp_path, run):
     """A file without a header: its first line is somebody's row."""
     (tmp_path / "people.csv").write_text("Ann,4711,surgery\nBob,4712,medicine\n")
     scenario = tmp_path / "ask.toml"
-    for unit, where in (("patient", ""), ("Ann", 'where = "ward = 1"'), ("An", "")):
+    asked = 'where = "ward = 1"', 'where = "Ana = 1"'
+    for unit, where in (("patient", ""), ("Ann", asked[0]), ("An", ""), ("An", asked[1])):
         text = "[target]\nepsilon = 1\n[table]\nsource = 'people.csv'\n"
         scenario.write_text(
             f"{text}privacy_unit = '{unit}'\n[[queries]]\nkind = 'count'\n{where}\n"
@@ -157,6 +160,29 @@ def test_a_declared_column_is_suggested(tmp_path, run):
     (tmp_path / "ask.toml").write_text(text)
     code, _out, err = run("sql", tmp_path / "ask.toml", "SELECT COUNT(*) FROM people GROUP BY wrad")
     assert code == 2 and "no column 'wrad'; did you mean 'ward'?" in err and "wart" not in err
+
+
+@pytest.mark.parametrize(
+    ("question", "nearest"),
+    [
+        ("where = \"tail_num = 'x'\"", "tailnum"),  # the same letters
+        ('by = ["Tail Num"]', "tailnum"),
+        ('where = "agee > 3"', "age"),
+        ("where = \"coutry = 'x'\"", "country"),  # a level
+        ('by = ["orign"]', None),  # nobody declared it
+        ('where = "zzz = 1"', None),
+    ],
+)
+def test_declared_columns_are_suggested_beside_a_first_line(tmp_path, question, nearest):
+    """All columns are texts, so that the names may be the cells of somebody's row."""
+    (tmp_path / "t.csv").write_text("who,tailnum,origin,age,dest\nAnn,N1,JFK,seven,LAX\n")
+    text = "[target]\nepsilon = 1\n[table]\nsource = 't.csv'\nprivacy_unit = 'who'\n[domains]\n"
+    dest = "{ values = ['LAX', 'BOS'], parents = { country = { US = ['LAX', 'BOS'] } } }"
+    text += f"age = '0..9'\ndest = {dest}\n[[queries]]\nkind = 'count'\n"
+    (tmp_path / "ask.toml").write_text(text + question)
+    with pytest.raises(InvalidInput) as caught:
+        load_scenario(tmp_path / "ask.toml").estimate_cost()
+    assert caught.value.nearest == nearest
 
 
 def test_files_of_a_folder_that_are_not_read_are_counted(tmp_path: Path) -> None:

@@ -20,15 +20,7 @@ from amounts import some
 from refusals import refused
 from whosin.errors import WhosinError
 from whosin.ledger.encoding import EPSILON_UNITS
-from whosin.marginals import (
-    IntervalRadii,
-    Measurement,
-    Workload,
-    cell_variances,
-    estimate_residuals,
-    estimate_tables,
-)
-from whosin.noise.distributions import make_noise
+from whosin.marginals import IntervalRadii, Measurement
 from whosin.release import Count, Marginals, Range, Table
 from whosin.release.scan import pack_bits
 
@@ -112,39 +104,6 @@ def test_prices_add_up_to_the_share_exactly(relation: str, rho, rows: int) -> No
     cost = estimate.spend.cost(relation)
     assert (cost.rho if rho else cost.epsilon) == -(-spent * EPSILON_UNITS // 1)
     assert set(estimate.spend.costs) == {"add-remove", "replace"}
-
-
-@pytest.mark.parametrize("rho", [0, Fraction(1, 50)])
-def test_the_dry_run_says_the_standard_error_of_dense_least_squares(rho) -> None:
-    """From what the estimate says is measured, by the definitions."""
-    data = oracle.table(people(5), DOMAINS)
-    estimate = priced(data, Marginals(sets=[["sex", "ward"], ["ill"], []]), rho=rho)
-    names = ["sex", "ward", "ill"]
-    sizes = [len(LABELS[name]) for name in names]
-    rows = []
-    for each in estimate.measured:
-        matrix: Any = np.ones((1, 1))
-        for name, size in zip(names, sizes, strict=True):
-            if name in each["differences"]:
-                factor = size * np.eye(size) - 1
-            else:
-                factor = np.eye(size) if name in each["columns"] else np.ones((1, size))
-            matrix = np.kron(matrix, factor)
-        variance = (
-            float(Fraction(each["variance"]))
-            if rho
-            else 1 / (2 * np.sinh(1 / (2 * float(Fraction(each["scale"])))) ** 2)
-        )
-        rows.append(matrix / variance**0.5)
-    inverse = np.linalg.pinv(np.concatenate(rows))
-    inverse = inverse @ inverse.T
-    for table in estimate.tables:
-        matrix = np.ones((1, 1))
-        for name, size in zip(names, sizes, strict=True):
-            inside = name in table["columns"]
-            matrix = np.kron(matrix, np.eye(size) if inside else np.ones((1, size)))
-        spread = np.diag(matrix @ inverse @ matrix.T)
-        np.testing.assert_allclose(table["standard_error"] ** 2, spread, rtol=1e-9)
 
 
 @pytest.mark.parametrize("order", [2, 4])
@@ -266,57 +225,6 @@ def test_an_answer_has_tables_that_agree(tmp_path, noise: str) -> None:
     assert "biased" in answer.statement and "all_low" in answer.statement
     with pytest.raises(WhosinError, match=r"did you mean|one of"):
         answer.table("sex", "wart")
-
-
-@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
-def test_others_can_estimate_anew_from_what_was_measured(noise: str) -> None:
-    data = oracle.table(people(300), DOMAINS)
-    estimate = priced(data, rho=Fraction(1, 50) if noise == "gaussian" else 0)
-    found = json.loads(json.dumps(PAIRS.answer(data, estimate)))
-    names = list(found["details"]["domains"])
-    measured, variances, values = [], [], []
-    for each in found["details"]["measured"]:
-        at = tuple(names.index(name) for name in each["columns"])
-        inner = tuple(names.index(name) for name in each["differences"])
-        measured.append(Measurement(at, inner))
-        width = Fraction(each.get("scale") or each["variance"])
-        variances.append(make_noise(each["noise"], width).variance)
-        values.append(np.array(each["values"]))
-    workload = Workload.up_to([len(each) for each in found["details"]["domains"].values()], 2)
-    tables = estimate_tables(workload, estimate_residuals(workload, measured, variances, values))
-    flat = np.concatenate([each.ravel() for each in tables])
-    np.testing.assert_allclose(flat, [row[2] for row in found["rows"]], atol=1e-5)
-    errors = np.sqrt(cell_variances(workload, measured, variances))
-    shown = [each["standard_error"] for each in found["details"]["tables"]]
-    np.testing.assert_allclose(errors, shown)
-
-
-@pytest.mark.parametrize("noise", some(["gaussian", "laplace"], 1))
-@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.soak)])
-def test_intervals_of_releases_cover(noise: str, count: int) -> None:
-    """With the noise that is really drawn, each cell and all cells of a table at once."""
-    source = people(60)
-    data = oracle.table(source, DOMAINS)
-    query = Marginals(sets=[["sex", "ill"], ["ward"]])
-    estimate = priced(data, query, rho=Fraction(1, 2) if noise == "gaussian" else 0)
-    exact = [truth(source, ("sex", "ill")).ravel(), truth(source, ("ward",)).ravel()]
-    counts = estimate.details["scan"].count(data, estimate.expression, None)
-    estimate.details["scan"].__dict__["count"] = lambda *_: counts  # the rows do not change
-    inside, together = np.zeros(2), np.zeros(2)
-    squares = np.zeros(2)
-    for _ in range(count):
-        answer = query.answer(data, estimate)
-        start = 0
-        for number, cells in enumerate(exact):
-            part = np.array([row[2:7] for row in answer["rows"][start : start + cells.size]])
-            start += cells.size
-            inside[number] += ((part[:, 1] <= cells) & (cells <= part[:, 2])).mean()
-            together[number] += ((part[:, 3] <= cells) & (cells <= part[:, 4])).all()
-            squares[number] += ((part[:, 0] - cells) ** 2).mean()
-    slack = 6 * (0.05 * 0.95 / count) ** 0.5
-    assert (inside / count >= 0.95 - slack).all() and (together / count >= 0.95 - slack).all()
-    errors = np.array([each["standard_error"] for each in estimate.tables])
-    assert squares / count / errors**2 == pytest.approx(1, abs=9 / count**0.5)
 
 
 def test_weights_goals_and_magnitudes_move_the_errors() -> None:

@@ -38,6 +38,7 @@ WRONG = {
     'age = "0..120"': 'Age = "0..120"',
     'by = ["ward"]': 'by = ["Ward"]',
     'kind = "mean"': 'kind = "meen"',
+    'kind = "count"': 'knid = "count"',
 }
 
 
@@ -70,6 +71,14 @@ def test_every_mistake_is_said_with_its_line_and_the_line_to_paste(folder):
 def test_what_is_pasted_is_right_also_where_it_is_alone(folder, right):
     (one,) = mistakes(folder, GOOD.replace(right, WRONG[right]))
     assert one.paste == right and one.place.startswith("line ")
+
+
+def test_questions_under_a_name_in_the_singular_are_known_by_their_line(folder):
+    text = GOOD.replace("[[queries]]", "[[query]]")
+    found = mistakes(folder, text)
+    (unknown,) = (each for each in found if "'query'" in str(each))
+    line = text.splitlines().index("[[query]]") + 1
+    assert "did you mean 'queries'?" in str(unknown) and unknown.place.startswith(f"line {line},")
 
 
 @pytest.mark.parametrize("named", ["id", "date"], ids=["texts", "numbers"])
@@ -116,6 +125,17 @@ def test_the_command_says_all_and_writes_nothing(run, folder):
         code, out, err = run(command[0], folder / "visits.toml", *command[1:])
         assert (code, out) == (2, "") and err.count("\n  line ") == 2, err
     assert sorted(folder.iterdir()) == before
+
+
+def test_a_mistake_is_said_once(folder):
+    """What was read again with the keys that were meant was said again."""
+    found = mistakes(folder, GOOD.replace('kind = "mean"\ncolumn', 'kind = "keys"\nsort'))
+    assert len({str(each) for each in found}) == len(found) == 2
+
+
+def test_a_schedule_that_begins_on_no_day_is_wrong_at_its_start(folder):
+    text = GOOD + '[schedule]\nevery = "month"\nstart = "2026-13"\nuntil = "2027-01"\n'
+    assert [each.field for each in mistakes(folder, text)] == ["start"]
 
 
 @pytest.mark.parametrize("ending", [".xls", ".xlsb", ".ods"])

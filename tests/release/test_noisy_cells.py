@@ -34,7 +34,7 @@ from whosin.release.answer import Answer, read_releases, too_noisy
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.cost import NOISY_LEVEL
 from whosin.release.inspection import look_before_debit, run_preflight
-from whosin.report import html, releases
+from whosin.report import html, releases, table_views
 from whosin.report.terminal import print_document, print_table
 
 ROWS = {
@@ -120,7 +120,7 @@ def test_every_showing_marks_them(tmp_path) -> None:
     assert data["noisy"] == [False, True, True, True] and data["noisy_note"] == note
     assert data["rows"][1] == ["B", 20, 5, 35], "numbers stay numbers"
     shown = io.StringIO()
-    print_table(Console(file=shown, width=120), releases.answer_table(answer))
+    print_table(Console(file=shown, width=120), table_views.answer_table(answer))
     text = shown.getvalue()
     assert " *20 " in text and " 380 " in text and "*380" not in text
     for page in (
@@ -240,7 +240,7 @@ def test_further_rows_of_a_constant_column_are_nothing_left_out(query, cut) -> N
     }
     data = oracle.table(rows, domains, max_groups=3, max_rows_per_group=1)
     policy = query.contribution_policy(query.restrict_table(data))
-    found = run_preflight(data, [], [policy], [query])
+    found = run_preflight(data, [policy], [query])
     assert bool([each for each in found.bounds if each.bound == "max_rows_per_group"]) is cut
 
 

@@ -55,6 +55,17 @@ def priced(estimate) -> list[NoisyAggregate]:
     return [each for each in estimate.parts if not each.part.paired or each is estimate.parts[0]]
 
 
+@pytest.mark.parametrize("split", ["weights", "optimal"])
+def test_an_estimate_says_the_cost_that_its_answer_has(data, tmp_path, split) -> None:
+    queries = [
+        release.Count(),
+        release.Count(by="x" if "x" in data.domains else next(iter(data.domains))),
+    ]
+    with wi.Session(data, wi.calibrate(wi.Epsilon(1)), tmp_path / "a.db", share="1/2") as session:
+        foreseen = [each.cost for each in session.dry_run(queries, split=split)]
+        assert foreseen == [each.cost for each in session.release(queries, split=split)]
+
+
 @pytest.mark.parametrize("relation", NEIGHBOUR_RELATIONS)
 @pytest.mark.parametrize("query", LINEAR, ids=named)
 def test_a_sum_costs_its_sensitivity_over_its_scale(data, query, relation) -> None:

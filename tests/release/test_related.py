@@ -272,5 +272,5 @@ def test_a_budget_is_bound_to_all_tables_and_features(tmp_path: Path) -> None:
     verify(wi.Ledger(ledger), "p")
     # The rows of a further table are known again, under another name too.
     alone = wi.Table(tmp_path / "v7.parquet", "who", name="other", engine=ENGINE)
-    with pytest.warns(UserWarning, match="other"):
+    with pytest.raises(BudgetRefused, match="the rows of 'other' are those of dataset 'p'"):
         wi.Session(alone, plan, ledger, share="1/4")

@@ -232,9 +232,10 @@ def scan(query: Running, table: wi.Table) -> np.ndarray:
     return counts.reshape(PERIODS, -1)
 
 
-def test_counts_are_those_of_the_definition() -> None:
+@cases(20, 200)
+def test_counts_are_those_of_the_definition(count: int) -> None:
     draw = random.Random(5)
-    for _ in range(60):
+    for _ in range(count):
         rows = random_rows(draw)
         times, gap, groups = draw.randint(1, 6), draw.randint(1, 3), draw.choice([None, 1, 2])
         by = {} if groups is None else {"by": "ward", "max_groups": groups}
@@ -248,10 +249,13 @@ def test_counts_are_those_of_the_definition() -> None:
             assert found[month, place] == expected[month + 1, wards[place]]
 
 
+@cases(15, 200)
 @pytest.mark.parametrize("relation", ["add-remove", "replace"])
-def test_no_neighbour_moves_the_measurements_by_more_than_what_is_paid(relation: str) -> None:
+def test_no_neighbour_moves_the_measurements_by_more_than_what_is_paid(
+    relation: str, count: int
+) -> None:
     draw = random.Random(len(relation))
-    for _ in range(40):
+    for _ in range(count):
         times, gap, groups = draw.randint(1, 4), draw.randint(1, 3), draw.choice([0, 1, 2])
         by = {"by": "ward", "max_groups": groups} if groups else {}
         query = Running(column="month", max_periods=times, min_gap=gap, upto="1", **by)
@@ -266,10 +270,11 @@ def test_no_neighbour_moves_the_measurements_by_more_than_what_is_paid(relation:
         assert int((moved**2).sum()) <= query._square(data, noise, relation)
 
 
-def test_earlier_periods_count_alike_in_later_files() -> None:
+@cases(6, 60)
+def test_earlier_periods_count_alike_in_later_files(count: int) -> None:
     draw = random.Random(9)
     query = Running(column="month", max_periods=2, min_gap=2, upto="1")
-    for _ in range(20):
+    for _ in range(count):
         rows = random_rows(draw)
         whole = scan(query, table_of(rows))
         for month in range(1, PERIODS + 1):
@@ -391,6 +396,7 @@ def test_other_declarations_are_another_stream(ledger, monkeypatch) -> None:
             data = oracle.table(table_of(rows).data.to_pyarrow(), DOMAINS | {"month": month})
             query = Running(column="month", upto=str(upto))
             options = {"dataset": name, "share": "1/4", "amend": True, "preflight": False}
+            options["new_people"] = True
             with Session(data, PLANS["add-remove"], ledger, queries=(query,), **options) as asked:
                 asked.release(query, noise="gaussian")
         variance, paid = {}, Fraction(0)
@@ -447,6 +453,23 @@ def test_others_in_a_batch_are_paid_as_before(ledger) -> None:
         assert [each.spend.cost("add-remove").rho > 0 for each in estimates] == [True, False]
         again = session.release(batch, share="1/4", noise="gaussian")
     assert again[1].rows == answers[1].rows
+
+
+def test_streams_about_parts_are_paid_by_everyone(ledger) -> None:
+    """Whoever moves to another part between two files is in both streams: side by side they would
+    be paid for once."""
+    data = oracle.table(
+        pa.Table.from_pylist([{"who": f"p{n}", "month": 1, "ward": "AB"[n % 2]} for n in range(9)]),
+        DOMAINS | {"ward": Values(["A", "B"], constant=True)},
+        part="ward",
+        engine=release.DuckDB(threads=1),
+    )
+    batch = [Running(column="month", upto="1", part=each) for each in "AB"]
+    with Session(data, PLANS["add-remove"], ledger, queries=batch) as session:
+        session.release(batch, share="1/2", noise="gaussian")
+    state = ledger.budget_state("people")
+    assert state.debits == 2 and state.spent.rho <= state.budget.rho / 2
+    assert state.spent == state.accounts.everyone
 
 
 def test_intervals_cover_and_narrower_ones_do_not() -> None:
@@ -694,7 +717,7 @@ with Session(data, PLANS["add-remove"], sys.argv[1], who="tests", queries=(query
 
 
 @pytest.mark.parametrize("store", ["file", "server"])
-@cases(3, 200)
+@cases(2, 200)
 def test_killed_askers_leave_one_payment_and_one_draw_of_each_step(tmp_path, store, count) -> None:
     draw, shown = random.Random(count), {}
     with ExitStack() as stack:

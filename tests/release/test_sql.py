@@ -24,6 +24,7 @@ from release_oracle import ENGINE
 from whosin.app.cli.main import main
 from whosin.errors import InvalidInput
 from whosin.release import Dates, FurtherTable, LookupTable, Range, Session, Table, Values
+from whosin.release.conditions import parse_condition
 from whosin.release.contribution_bounds import ContributionBounds
 from whosin.release.cost import Share, noisy_parts
 from whosin.release.queries import QUERIES, Deviation, Mean, Sum, Variance
@@ -326,6 +327,27 @@ def test_what_cannot_be_asked_is_refused_by_name(sql: str, words: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         parse_queries(sql, small())
     assert words in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("sql", "parts"),
+    [
+        ("SELECT ward, COUNT(*) FRM visits", ("line 1, character 27", "'visits'", "FROM")),
+        ("SELECT COUNT(*)\nFROM visits\nWEHRE age > 3", ("line 3, character 7", "'age'", "WHERE")),
+        ("SELECT COUNT(*)\nFROM visits\nWHERE (age > 3", ("line 3, character 14", "'3'", "')'")),
+        ("SELECT COUNT(*) FROM visits WHERE ward = 'A", ("line 1, character 42", "not closed")),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_parsed_has_a_place(sql: str, parts: tuple[str, ...]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse_queries(sql, small())
+    assert all(part in str(caught.value) for part in parts), str(caught.value)
+
+
+def test_a_condition_that_cannot_be_parsed_has_a_place() -> None:
+    with pytest.raises(InvalidInput, match="line 1, character 13") as caught:
+        parse_condition("age > 3 and or ward", None)
+    assert caught.value.field == "where"
 
 
 @cache

@@ -72,4 +72,4 @@ def test_a_heading_of_a_report_stands_once(tmp_path) -> None:
     report = release_report("All", plan, made)
     titles = re.findall(r"<h[123]>(.*?)</h[123]>", report)
     assert "If they know more than assumed" in titles and len(titles) == len(set(titles))
-    assert "D_U (anything, such as that all are in or none): nothing is promised." in report
+    assert "Anything, such as that all are in or none (D_U): nothing is promised." in report

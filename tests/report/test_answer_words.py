@@ -13,14 +13,8 @@ from whosin.release.domains import other_label
 from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report.document import format_point
 from whosin.report.html import release_report
-from whosin.report.releases import (
-    column_scales,
-    describe_release,
-    describe_releases,
-    describe_report,
-    format_cell,
-)
-from whosin.report.table_views import save_answers
+from whosin.report.releases import describe_release, describe_releases, describe_report
+from whosin.report.table_views import column_scales, format_cell, save_answers
 from whosin.report.terminal import document_text, print_document
 
 PLAN = wi.calibrate(wi.Posterior("0.9999"), wi.families.Independent("0.05", "0.5"), query="count")

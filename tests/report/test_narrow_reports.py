@@ -7,10 +7,14 @@ import re
 import pytest
 
 import whosin as wi
-from whosin.report.html import save_report
+from whosin.report.document import Document, make_section, make_table
+from whosin.report.html import render_page, save_report
 
 PLAN = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"), query="count")
 LONG = "a_name_that_somebody_gave_to_a_column_or_a_question_and_that_has_no_space_anywhere_in_it"
+A4_WIDTH, A4_HEIGHT = 665, 1028
+"""Pixels of a page without its margins."""
+PAGES = re.compile(rb"/Type\s*/Page\b(?!s)")
 WIDE = "() => document.documentElement.scrollWidth"
 
 
@@ -49,8 +53,36 @@ def test_the_pages_for_the_officer_are_two(browser, report):
     page.goto(report.with_name("officer.html").as_uri())
     printed = page.pdf(prefer_css_page_size=True)
     page.close()
-    assert len(re.findall(rb"/Type\s*/Page\b(?!s)", printed)) == 2
+    assert len(PAGES.findall(printed)) == 2
     assert b"594.9" in printed or b"595" in printed  # A4
+
+
+def test_a_printed_heading_stays_with_its_table(browser):
+    """An actor's heading and two paragraphs, where the page ends: they go on to the next page with
+    the table, so that what just fills that page needs a third."""
+    words = ("Knows everyone else.", "Family: any.", make_table(("before", "after"), [("1", "2")]))
+    page = browser.new_page(viewport={"width": A4_WIDTH, "height": A4_HEIGHT})
+    page.set_content(render_page(Document("Actors", (make_section("Insider", *words),))))
+    page.emulate_media(media="print")
+    page.evaluate(
+        """height => {
+            const place = (before, room) => {
+                const made = document.createElement("div");
+                made.style = `height: ${room}px; break-inside: avoid`;
+                before.parentNode.insertBefore(made, before);
+            };
+            const [head, table] = ["h3", ".wide"].map(each => document.querySelector(each));
+            const [up, down] = [head, table].map(each => each.getBoundingClientRect());
+            place(head, height - up.top - (down.top - up.top) - 16);
+            const end = document.createElement("p");
+            document.body.append(end);
+            place(end, height - down.height - 30);
+        }""",
+        A4_HEIGHT,
+    )
+    printed = page.pdf(prefer_css_page_size=True)
+    page.close()
+    assert len(PAGES.findall(printed)) == 3
 
 
 def test_a_report_of_a_study_is_no_wider_than_the_screen(browser, run, tmp_path, monkeypatch):

@@ -176,6 +176,11 @@ def test_costs_noise_and_what_remains():
     hidden = rules.plan_rule("suppress", TARGET, FAMILY, "0.2", 24)
     low = sum(math.comb(24, c) * 0.1**c * 0.9 ** (24 - c) for c in range(1, hidden.parameter))
     assert hidden.costs[0].suppressed == pytest.approx(low, rel=1e-9)
+    assert hidden.at_least
+    for each in hidden.remains:  # as the promise: for 24 people or any larger number
+        more = families.AtMostKnown(each.known, "0.1", "0.5")
+        seen = rules.failure(rules.Suppress(hidden.parameter), 48, more, hidden.ratio)
+        assert each.upper is None and each.lower >= max(0.05, float(seen.lower))
     assert hidden.costs[0].error == 0
 
 

@@ -355,6 +355,7 @@ def test_uploads(tmp_path):
             ".hidden.csv",
             "a/b.csv",
             "x.exe",
+            "note.docx",
             "",
             "*.csv",
         ):
@@ -621,3 +622,16 @@ def test_a_release_that_the_look_stops_is_refused_by_the_route_itself(tmp_path):
         paid = {"dataset": "hospital", "request": made.json()["request"]}
         stored = client.get("/api/ledger/answers", params=paid).json()
         assert stored["independent"] == made.json()["independent"]
+
+
+def test_the_ledger_names_what_was_asked_and_who_answers(server):
+    """Rows had no `by`, and the report had the dataset's name as its title."""
+    about = {"controller": "Westhaven Hospital", "reasons": "neighbours know much"}
+    asked = {"queries": [{"kind": "rows", "by": ["ward"], "where": "age >= 18"}], "about": about}
+    made = server.post("/api/release", json={"scenario": ONE | asked, "accept": True}).json()
+    where = {"dataset": "hospital", "request": made["request"]}
+    (paid,) = server.get("/api/ledger/requests", params=where).json()["requests"]
+    assert paid["questions"] == ["number of rows by ward where age >= 18"]
+    assert made["answers"][0]["named"] == paid["questions"][0]
+    page = server.get("/api/ledger/report", params=where | {"reader": "officer"}).text
+    assert "<h1>Visits</h1>" in page and all(words in page for words in about.values())

@@ -168,7 +168,7 @@ def test_another_table_takes_over_what_fits(
     ask(page, "mean")
     page.get_by_label("question 1", exact=True).get_by_label("area").check()
     ask(page, "histogram")
-    expect(page.locator("#title-1")).to_have_text("How many people by area")
+    expect(page.locator("#title-1")).to_have_text("Histogram of area")
     go_to(page, "data")
     (hospital.folder / "wages.csv").write_text("who,pay\np1,3\n", encoding="utf-8")
     page.evaluate("() => window.dispatchEvent(new Event('focus'))")
@@ -180,7 +180,7 @@ def test_another_table_takes_over_what_fits(
     page.get_by_label("Whose row is it?").dispatch_event("change")
     go_to(page, "questions")
     expect(page.locator("#open-0")).to_contain_text("there is no area in this table")
-    expect(page.locator("#title-0")).to_have_text("The mean of pay by area")
+    expect(page.locator("#title-0")).to_have_text("Mean of pay by area")
     go_to(page, "data")
     source.select_option("")
     source.select_option("july.csv")
@@ -338,6 +338,7 @@ def keep_half_for_later(page: Page) -> None:
     page.locator("#share").fill("100")
     go_to(page, "release")
     expect(page.locator("#go-hint")).to_contain_text("needs ε = 0.405465, and ε = 0.202732 is left")
+    expect(page.locator("#share-words")).to_contain_text("does not fit")
     ways = page.locator("#refused")
     expect(ways.get_by_role("link", name="Open the stored answers")).to_be_visible()
     ways.get_by_role("button", name="Leave out the question").click()
@@ -386,6 +387,7 @@ def test_whose_budget_it_is(
     go_to(page, "price")
     expect(page.locator("#total")).to_contain_text("Release asks whose budget pays")
     expect(page.locator("#total")).not_to_contain_text("becomes its whole budget")
+    expect(page.locator("#share-words")).to_contain_text("whose budget pays")
     go_to(page, "release")
     expect(page.locator("#about-period")).to_have_value("")  # it was that of the other file
     expect(page.locator("#about-controller")).not_to_have_value("")
@@ -442,6 +444,31 @@ def test_what_is_typed_in_per_cent_is_refused_in_per_cent(
     expect(said).to_have_text("What they believe already must be a finite number, not 'abc'.")
 
 
+def test_values_are_written_as_the_file_has_them(
+    hospital: Settings, opened: Opened, serving: Serving
+) -> None:
+    """Numbers in a text file are texts there: a list that is spelled otherwise matches no row."""
+    rows = "".join(f"{n % 3}.0,{20 + n}\n" for n in range(60))
+    (hospital.folder / "survey.csv").write_text(f"religious,age\n{rows}", encoding="utf-8")
+    page = opened(serving(hospital), quiet=False)  # a column is misspelt on purpose
+    choose(page, "survey.csv", "each row is one person")
+    declare_values(page, "religious", "0, 1, 2")
+    ask(page, "histogram")
+    go_to(page, "release")
+    page.locator("#go").click()
+    expect(page.locator("#look-found")).to_contain_text("write '0.0', '1.0', '2.0'")
+    edit(page, "religious")
+    page.get_by_role("button", name="Write 0.0, 1.0, 2.0").click()
+    expect(page.get_by_label("values of religious")).to_have_value("0.0, 1.0, 2.0")
+    expect(page.get_by_role("button", name="Write 0.0")).to_have_count(0)
+    go_to(page, "questions")
+    page.locator("#query-0-where").fill("agee > 20")
+    expect(page.locator('[data-error="queries.0.where"]')).to_contain_text("did you mean “age”")
+    page.locator("#query-0-where").fill("")
+    release(page, look=True)
+    expect(page.locator("#answers .answer h3")).to_have_text("Histogram of religious")
+
+
 def test_running_totals_are_asked_by_periods(
     hospital: Settings, opened: Opened, serving: Serving
 ) -> None:
@@ -451,7 +478,7 @@ def test_running_totals_are_asked_by_periods(
     choose(page, "days.csv", "who")
     declare_values(page, "kind", "x, y")
     ask(page, "running")
-    expect(page.locator("#title-0")).to_have_text("How many people in each period, and so far")
+    expect(page.locator("#title-0")).to_have_text("Running")
     expect(page.locator("#open-0")).to_contain_text("declare a column of dates under People")
     edit(page, "visit")
     page.get_by_label("What visit may hold").select_option("dates")
@@ -497,6 +524,8 @@ def test_a_correction_goes_on_with_the_same_budget(
         assert [each["table"] for each in paid["requests"]] == ["corrected", "hospital"]
         # The file before, asked again, shows what was paid for it.
         assert client.post("/api/estimate", json=first).json()["stored"] == made["request"]
+        named = first | {"queries": [{"kind": "count", "name": "people", "by": []}]}
+        assert client.post("/api/estimate", json=named).json()["stored"] == made["request"]
         again = client.post("/api/release", json={"scenario": first})
         assert again.status_code == 200, again.text
         assert again.json()["answers"] == made["answers"]
@@ -504,7 +533,7 @@ def test_a_correction_goes_on_with_the_same_budget(
         asked = client.post("/api/estimate", json=other).json()
         assert asked["stored"] is None and asked["refusal"] and not asked["lacks_budget"]
         # A further question beside one that was paid for, and one that would say nothing.
-        more = corrected | {"queries": [{"kind": "count"}, {"kind": "rows"}]}
+        more = corrected | {"queries": [{"kind": "count", "name": "n"}, {"kind": "rows"}]}
         more["budget"] = {"share": "3/4"}
         estimate = client.post("/api/estimate", json=more).json()
         assert estimate["paid"] == [second.json()["request"], None]
@@ -523,19 +552,26 @@ def test_a_correction_goes_on_with_the_same_budget(
 
 
 def test_whoever_releases_reads_the_promise_and_of_which_rows_answers_are(
-    hospital: Settings, opened: Opened, serving: Serving
+    hospital: Settings, opened: Opened, serving: Serving, tmp_path: Path
 ) -> None:
+    """A condition stood neither at the price, nor in the dialog, nor in files."""
     page = opened(serving(hospital))
     promise = promise_sentence(load_scenario(hospital.folder / "hospital.toml").plan)
     load(page)
+    expect(page.locator("#prices")).to_contain_text("patients over 40 by age where age >= 40")
     go_to(page, "release")
     page.locator("#go").click()
     expect(page.locator("#ask-words")).to_contain_text(promise)
+    expect(page.locator("#ask-words")).to_contain_text("patients over 40 by age where age >= 40: ε")
     page.locator("#ask-yes").click()
     older = page.locator("#answers .answer", has_text="patients over 40")
     expect(older.locator("h3")).to_contain_text("where age >= 40")
     older.locator("summary").click()
     expect(older).to_contain_text("Only rows where age >= 40 count")
+    file = saved(page, "Download patients over 40 by age as CSV", tmp_path).read_text(
+        encoding="utf-8"
+    )
+    assert '"age >= 40"' in file
     page.goto(f"{page.url.partition('#')[0]}#ledger")
     expect(page.locator("#datasets")).to_contain_text("where age >= 40")
 
@@ -565,8 +601,14 @@ def test_the_same_again_shows_the_stored_answers(
     expect(page.locator("#step-report")).to_be_visible()
     assert answers.inner_text() == shown
     go_to(page, "release")
+    before = page.locator("#before-words")
+    expect(before).to_contain_text("spends nothing")
     page.get_by_label("Ask anew").check()
-    release(page)
+    expect(before).not_to_contain_text("spends nothing")
+    page.locator('[name="look"][value="skip"]').check()
+    page.locator("#go").click()
+    expect(page.locator("#ask")).to_contain_text("stays for later questions")
+    page.locator("#ask-yes").click()
     expect(page.locator("#step-report")).to_be_visible()
     expect(answers.locator(".answer")).to_have_count(4)
     assert answers.inner_text() != shown
@@ -808,7 +850,8 @@ def see_what_makes_it_better(page: Page) -> None:
         ask(page, kind)
     page.locator("#query-1-column").select_option("ward")
     better = page.locator("#better")
-    expect(better).to_contain_text("is inside “How many people by ward”")
+    expect(better).to_contain_text("is inside “Histogram of ward”")
+    expect(better).to_contain_text("instead of ± 15")
     go_to(page, "price")
     better.get_by_role("button", name="inside").click()
     expect(better).to_be_empty()

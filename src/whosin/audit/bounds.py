@@ -163,7 +163,15 @@ class RatioTest:
         side = error * ERROR_SHARE / 2
         self.low = lower_bound(other_hits, other_trials, side)
         self.high = upper_bound(other_hits, other_trials, side)
-        self.starts = _block_starts(self.low, self.high, other_trials)
+        # Where blocks of values of Y start: 0, then a window around all likely values.
+        ends = [
+            other_trials * q + sign * WINDOW_DEVIATIONS * math.sqrt(other_trials * q * (1 - q))
+            for sign, q in ((-1, self.low), (1, self.high))
+        ]
+        first, last = max(0, math.floor(ends[0] - 15)), min(other_trials, math.ceil(ends[1] + 15))
+        blocks = np.linspace(first, last, min(BLOCK_COUNT, last - first + 1)).astype(np.int64)
+        # An empty first block when the window begins at 0.
+        self.starts = np.concatenate([[first - 1], np.unique(blocks)]).astype(float)
         # Slightly below, so that rounding can only add to the tail.
         needed = np.ceil(hits + slope * (self.starts - other_hits) - 1e-6)
         self.needed = np.clip(needed, 0, trials + 1)
@@ -221,18 +229,6 @@ class RatioTest:
         success[:, 0] = 1.0
         total: Array = (mass * success).sum(axis=1) * (1 + ROUNDING_SLACK) + 1e-13
         return total
-
-
-def _block_starts(low: float, high: float, trials: int) -> Array:
-    """Where blocks of values of Y start: 0, then a window around all likely values."""
-    first = trials * low - WINDOW_DEVIATIONS * math.sqrt(trials * low * (1 - low)) - 15
-    last = trials * high + WINDOW_DEVIATIONS * math.sqrt(trials * high * (1 - high)) + 15
-    first, last = max(0, math.floor(first)), min(trials, math.ceil(last))
-    starts = np.unique(
-        np.linspace(first, last, min(BLOCK_COUNT, last - first + 1)).astype(np.int64)
-    )
-    # An empty first block when the window begins at 0.
-    return np.concatenate([[first - 1], starts]).astype(float)
 
 
 # An exact lower bound on a ratio of probabilities, where the event is a rank of one sample. Here

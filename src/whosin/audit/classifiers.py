@@ -192,28 +192,19 @@ def _rank_places(
         columns = [_finite_values(each.values).T for each in (with_, without)]
         result = {(i,): (one, two) for i, (one, two) in enumerate(zip(*columns, strict=True))}
     else:
-        result = _numbers_by_place(with_, without)
+        found: dict[Place, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
+        for side, outputs in enumerate((with_, without)):
+            for about in outputs.descriptions:
+                for place, number in about.numbers.items():
+                    found[place][side].append(number)
+        least = max(2, MIN_SHARE * (len(with_) + len(without)))
+        result = {
+            place: (_finite_values(one), _finite_values(two))
+            for place, (one, two) in found.items()
+            if len(one) + len(two) >= least and len({*one, *two}) > 1
+        }
     trials = len(with_), len(without)
     return result, sorted(result, key=lambda place: -measure_separation(*result[place], trials))
-
-
-def _numbers_by_place(with_: Outputs, without: Outputs) -> dict[Place, tuple[Array, Array]]:
-    result: dict[Place, tuple[list[float], list[float]]] = defaultdict(lambda: ([], []))
-    for side, outputs in enumerate((with_, without)):
-        for about in outputs.descriptions:
-            for place, number in about.numbers.items():
-                result[place][side].append(number)
-    least = max(2, MIN_SHARE * (len(with_) + len(without)))
-    return {
-        place: (_finite_values(one), _finite_values(two))
-        for place, (one, two) in result.items()
-        if len(one) + len(two) >= least and _columns_vary(one, two)
-    }
-
-
-def _columns_vary(one: list[float], two: list[float]) -> bool:
-    first = (one or two)[0]
-    return any(value != first for values in (one, two) for value in values)
 
 
 def measure_separation(one: Array, two: Array, trials: tuple[int, int]) -> float:

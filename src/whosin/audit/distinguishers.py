@@ -458,9 +458,11 @@ def _has_bits(number: float) -> bool:
 def _coarse_words(told: list[int]) -> Iterator[str]:
     """Marks by the place of the lowest bit, in ranges."""
     for sign in (0, 1):
-        places = [mark // 2 for mark in told if mark < NO_FLOAT_CODE and mark % 2 == sign]
-        for low, high in _place_ranges(places):
-            kind = "negative" if sign else "positive"
+        kind = "negative" if sign else "positive"
+        places = sorted(mark // 2 for mark in told if mark < NO_FLOAT_CODE and mark % 2 == sign)
+        for _start, run in groupby(enumerate(places), key=lambda pair: pair[1] - pair[0]):
+            kept = [place for _number, place in run]
+            low, high = kept[0], kept[-1]
             last = f"2^{low + LOWEST_EXPONENT}" + (
                 f" to 2^{high + LOWEST_EXPONENT}" if high > low else ""
             )
@@ -479,14 +481,6 @@ def _fine_words(told: list[int], known: set[int]) -> Iterator[str]:
         if 2 * lowest + sign not in known and mark:
             start = f"{'−' if sign else ''}{'1' if power else '0'}.…·2^{max(power, 1) - BIAS}"
             yield f"is {start} with the lowest bit 2^{lowest + LOWEST_EXPONENT}"
-
-
-def _place_ranges(places: list[int]) -> Iterator[tuple[int, int]]:
-    """The first and the last of each run of places."""
-    numbered = enumerate(sorted(places))
-    for _start, run in groupby(numbered, key=lambda pair: pair[1] - pair[0]):
-        kept = [place for _number, place in run]
-        yield kept[0], kept[-1]
 
 
 # Orderings by what an output contains or lacks: rare words, keys, values at a place. An output is

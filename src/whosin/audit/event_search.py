@@ -464,7 +464,10 @@ class NestedEvents:
         from scipy.special import ndtri
 
         scores, others = _sort_scores(scored, favours)
-        levels = _tried_levels(scored, favours)
+        levels = scored.levels if favours == WITH else -scored.levels[::-1]
+        if len(levels) > 4000:
+            # Every level in the tail, where single draws matter, then evenly spaced ones.
+            levels = np.concatenate([levels[:-2000:-1], levels[-2000 :: -(len(levels) // 2000)]])
         # The more events there are to choose from, the more the best of them flatters itself.
         many = MANY if not scored.smooth else SOME
         # A classifier with few scores was one of many that could have been learnt.
@@ -547,14 +550,6 @@ def _sort_scores(scored: DistinguisherScores, favours: str) -> tuple[Array, Arra
     """The scores of the favoured input and of the other one, high where they favour it."""
     first, other = scored.sorted_scores
     return (first, other) if favours == WITH else (-other[::-1], -first[::-1])
-
-
-def _tried_levels(scored: DistinguisherScores, favours: str) -> Array:
-    levels = scored.levels if favours == WITH else -scored.levels[::-1]
-    if len(levels) > 4000:
-        # Every level in the tail, where single draws matter, then evenly spaced ones.
-        levels = np.concatenate([levels[:-2000:-1], levels[-2000 :: -(len(levels) // 2000)]])
-    return levels
 
 
 def choose_events(

@@ -143,9 +143,7 @@ CLOSE_SHARE = 0.999
 """How near to the limit a gradient is that no step should change."""
 
 
-def check_clipping(
-    step: CalledStep, silent: Array, *, independent: bool
-) -> Iterator[StepFinding | None]:
+def check_clipping(step: CalledStep, silent: Array, *, independent: bool) -> Iterator[StepFinding]:
     """Two directions of gradients, gradients that are not finite, and all at the limit.
 
     Args:
@@ -159,14 +157,20 @@ def check_clipping(
         gradients[0] = direction * GRADIENT_FACTOR * step.clip
         along = step.sums(gradients, len(silent)) @ direction
         yield _check_reach(along, silent @ direction, step.clip, words, independent)
-    yield _check_finite(step)
+    # A gradient of infinities, which a division by its norm turns into NaN.
+    gradients = np.zeros((step.examples, step.dimension))
+    gradients[0] = math.inf
+    with np.errstate(all="ignore"):
+        sums = step.sums(gradients, 1 if step.rate == 1 else 20)
+    if not np.isfinite(sums).all():
+        yield StepFinding(CLIPPING, "a gradient that is not finite reaches the sum", 0.0)
     if independent:
         yield _check_sum_clipping(step, one, silent @ one)
 
 
 def _check_reach(
     along: Array, usual: Array, clip: float, words: str, independent: bool
-) -> StepFinding | None:
+) -> StepFinding:
     if not np.isfinite(along).all():
         return StepFinding(CLIPPING, f"a large gradient {words} gives no finite sum", 0.0)
     moved = float(along.mean() - usual.mean())
@@ -198,17 +202,7 @@ def _rank_p_value(larger: Array, usual: Array) -> float:
     return math.prod((count - step) / (2 * count - step) for step in range(above))
 
 
-def _check_finite(step: CalledStep) -> StepFinding | None:
-    """A gradient of infinities, which a division by its norm turns into NaN."""
-    gradients = np.zeros((step.examples, step.dimension))
-    gradients[0] = math.inf
-    with np.errstate(all="ignore"):
-        if np.isfinite(step.sums(gradients, 1 if step.rate == 1 else 20)).all():
-            return None
-    return StepFinding(CLIPPING, "a gradient that is not finite reaches the sum", 0.0)
-
-
-def _check_sum_clipping(step: CalledStep, direction: Array, usual: Array) -> StepFinding | None:
+def _check_sum_clipping(step: CalledStep, direction: Array, usual: Array) -> StepFinding:
     """All examples at the limit, in one direction: their sum is not limited."""
     calls = len(usual)
     gradients = np.tile(direction * step.clip * CLOSE_SHARE, (step.examples, 1))
@@ -391,8 +385,8 @@ def gradient_step(  # noqa: PLR0913 (public parameters, all by name)
     return StepAudit(tuple(findings), level, run, (*checked, WHOLE))
 
 
-def _findings_below(findings: Iterable[StepFinding | None], part: float) -> list[StepFinding]:
-    return [each for each in findings if each is not None and each.p_value <= part]
+def _findings_below(findings: Iterable[StepFinding], part: float) -> list[StepFinding]:
+    return [each for each in findings if each.p_value <= part]
 
 
 def _audit_whole_step(

@@ -20,7 +20,6 @@ from whosin.audit.bounds import (
     lower_bound,
     read_confidence,
     read_delta,
-    read_seed,
     refuse_few,
     tried_ranks,
     upper_bound,
@@ -415,16 +414,13 @@ def choose_attack(shadows: Shadows) -> dict[str, str]:
         for name, attack in SHADOW_ATTACKS.items():
             told = attack(shadows.scores[number], others)
             for side in GUESS_SIDES:
-                gains[side][name] += _attack_gain(shadows.included[number], told, side)
+                # The log-odds that the surest guesses show, at the best number of them.
+                made = make_guesses(shadows.included[number], told, side=side, fixed=False)
+                pairs = zip(made.tried, made.right, strict=True)
+                shown = (lower_bound(right, tried, TRIAL_ERROR) for tried, right in pairs)
+                if (least := max(shown, default=0.5)) > 0.5:
+                    gains[side][name] += math.log(least / (1 - least))
     return {side: max(gained, key=lambda name: gained[name]) for side, gained in gains.items()}
-
-
-def _attack_gain(included: Array, scores: Array, side: str) -> float:
-    """The log-odds that the surest guesses show, at the best number of them."""
-    guesses = make_guesses(included, scores, side=side, fixed=False)
-    pairs = zip(guesses.tried, guesses.right, strict=True)
-    least = max((lower_bound(right, tried, TRIAL_ERROR) for tried, right in pairs), default=0.5)
-    return math.log(least / (1 - least)) if least > 0.5 else 0.0
 
 
 def _shrunken_means(known: Array, included: Array, prior: Array) -> Array:
@@ -562,7 +558,6 @@ def scores(
     confidence: object = 0.95,
     *,
     delta: object = 0,
-    seed: int | None = None,
 ) -> Scores:
     """Bound from below what an attack's scores tell about membership.
 
@@ -570,9 +565,7 @@ def scores(
         members, non_members: scores of people in the training data and of others like them; lists,
             arrays, or mappings from a person to a score (then nobody may be in both).
         delta: granted to the mechanism; a failure may be shared by all scores of the run.
-        seed: has no effect, because nothing is drawn; for scripts that name it.
     """
-    read_seed(seed)
     (level, _error), granted = read_confidence(confidence), read_delta(delta)
     _check_people(members, non_members)
     inside, outside = read_scores(members, "members"), read_scores(non_members, "non_members")

@@ -41,7 +41,6 @@ from whosin.audit.sampling import (
     check_fresh,
     check_memory,
     check_output_calls,
-    count_exceptions,
     count_repeats,
     is_constant,
     join_outputs,
@@ -224,9 +223,11 @@ def output_warnings(parts: Sequence[Outputs]) -> Iterator[str]:
     elif is_blind(parts):
         yield BLIND_WARNING
     draws = sum(len(part) for part in parts)
-    for name, count in sum((count_exceptions(part) for part in parts), Counter()).most_common(3):
-        yield f"{spell(count)} of {spell(draws)} draws raised {name}, which counts as an output"
     forms = [part for part in parts if part.kind == FORMS]
+    items = (item for part in forms for item in part.values.tolist())
+    raised = Counter(item.name for item in items if isinstance(item, Raised))
+    for name, count in raised.most_common(3):
+        yield f"{spell(count)} of {spell(draws)} draws raised {name}, which counts as an output"
     if any(not about.whole for part in forms for about in part.descriptions):
         most = spell(MAX_PARTS)
         yield f"of outputs with more than {most} parts the others were compared as a whole"

@@ -119,8 +119,12 @@ def _read_sample_file(path: Path) -> Any:
     try:
         if kind == ".npy":
             return np.load(path, allow_pickle=False)
-        if kind == ".csv":
-            return _read_csv_rows(path)
+        if kind == ".csv":  # without a line of names
+            _lines, rows, separator = read_records(path, MAX_STUDY_BYTES)
+            values = [tuple(_read_cell(text, separator) for text in row) for row in rows]
+            if len(values) > 1 and _is_text(values[0]) and not _is_text(values[1]):
+                values = values[1:]
+            return [value[0] if len(value) == 1 else value for value in values]
         text = read_text(path, path.name, MAX_STUDY_BYTES)
         lines = [line for line in text.split("\n") if line.strip()]
         if kind == ".jsonl":
@@ -133,15 +137,6 @@ def _read_sample_file(path: Path) -> Any:
     except (ValueError, OSError):
         message = f"{path.name} cannot be read as {path.suffix[1:]}"
         raise InvalidInput(message, field="samples", value=path.name) from None
-
-
-def _read_csv_rows(path: Path) -> list[Any]:
-    """The rows of a CSV file, without a line of names."""
-    _lines, rows, separator = read_records(path, MAX_STUDY_BYTES)
-    values = [tuple(_read_cell(text, separator) for text in row) for row in rows]
-    if len(values) > 1 and _is_text(values[0]) and not _is_text(values[1]):
-        values = values[1:]
-    return [value[0] if len(value) == 1 else value for value in values]
 
 
 def _read_cell(text: str, separator: str) -> float | str:

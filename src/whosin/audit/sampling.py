@@ -100,10 +100,16 @@ class Outputs:
         """Which draws are of another kind (and width), and those draws as that kind."""
         if kind == FORMS or (self.kind == kind and self.width == width):
             return np.ones(len(self), dtype=bool), self.as_forms() if kind == FORMS else self
+
+        def fit(item: object) -> bool:
+            if kind == NUMBERS:
+                return _is_number(item)
+            return isinstance(item, tuple) and len(item) == width and all(map(_is_number, item))
+
         items = self.as_forms().values.tolist()
-        fits = np.array([_fits_kind(item, kind, width) for item in items], dtype=bool)
+        fits = np.array([fit(item) for item in items], dtype=bool)
         shape = (0, width) if kind == VECTORS else (0,)
-        rows = [item for item, fit in zip(items, fits, strict=True) if fit]
+        rows = [item for item, there in zip(items, fits, strict=True) if there]
         return fits, Outputs(kind, np.array(rows, dtype=float) if rows else np.zeros(shape))
 
     @cached_property
@@ -112,12 +118,6 @@ class Outputs:
         items = self.as_forms().values.tolist()
         known = {value: describe_output(value) for value in dict.fromkeys(items)}
         return [known[value] for value in items]
-
-
-def _fits_kind(item: object, kind: str, width: int) -> bool:
-    if kind == NUMBERS:
-        return _is_number(item)
-    return isinstance(item, tuple) and len(item) == width and all(_is_number(v) for v in item)
 
 
 def _number_bits(values: Array) -> Array:
@@ -476,26 +476,28 @@ class MechanismPair:
 
     def _draw_once(self, side: int) -> Any:
         """The frozen output of one call for one draw, with its time where calls are timed."""
+
+        def receive(raw: Any) -> Any:
+            return read_outputs(raw, 1).as_forms().values[0]
+
         try:
-            output = self._call(side, 1, _only_output if self.call.many else freeze_output)
+            output = self._call(side, 1, receive if self.call.many else freeze_output)
         except CallFailed as failure:
             output = Raised.of(failure.error)
-        return (
-            Record(((TIME, float(self.taken)), (OUTPUT, output)), TIMED) if self.timed else output
-        )
-
-    def _run(self, side: int, size: int) -> Any:
-        """One call; `taken` is how long it took."""
-        start = clock()
-        try:
-            return self.call(self.values[side], size, self.rngs[side])
-        finally:
-            self.taken = clock() - start
+        if not self.timed:
+            return output
+        return Record(((TIME, float(self.taken)), (OUTPUT, output)), TIMED)
 
     def _call(self, side: int, size: int, receive: Callable[[Any], Any]) -> Any:
-        """What the mechanism returned, received at once: an iterator may raise later."""
+        """What the mechanism returned, received at once: an iterator may raise later. The call took
+        as long as `taken`."""
         try:
-            return receive(self._run(side, size))
+            start = clock()
+            try:
+                raw = self.call(self.values[side], size, self.rngs[side])
+            finally:
+                self.taken = clock() - start
+            return receive(raw)
         except (WhosinError, KeyboardInterrupt):
             raise
         except BROKEN_ERRORS as error:
@@ -515,17 +517,6 @@ class MechanismPair:
         message = f"the mechanism failed on the input {self._name(side)} with {kind}: {words}"
         usual = "where an observer would see a failure, catch it and return it as an output"
         return InvalidInput(message, field="mechanism", value=kind, hint=hint or usual)
-
-
-def _only_output(raw: Any) -> Any:
-    return read_outputs(raw, 1).as_forms().values[0]
-
-
-def count_exceptions(outputs: Outputs) -> Counter[str]:
-    """How many draws raised, by the kind of exception."""
-    if outputs.kind != FORMS:
-        return Counter()
-    return Counter(each.name for each in outputs.values.tolist() if isinstance(each, Raised))
 
 
 def check_fresh(first: Outputs, second: Outputs) -> None:

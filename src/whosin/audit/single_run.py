@@ -71,7 +71,9 @@ def make_guesses(truth: Array, scores: Array, *, side: str, fixed: bool) -> Gues
         mirrored = make_guesses(~truth, -scores, side=IN, fixed=fixed)
         return Guesses(mirrored.tried, mirrored.right, (0,) * len(mirrored.tried))
     count = len(truth)
-    ends = np.arange(1, count + 1) if fixed else _group_ends(scores)
+    # How many canaries have a score of at least the first, second, … highest value.
+    groups = np.cumsum(np.unique(-scores, return_counts=True)[1])
+    ends = np.arange(1, count + 1) if fixed else groups
     # With δ few and large numbers: what δ allows weighs most among few guesses.
     parts = [1 / 2**step for step in range(4)] if fixed else [0.5 ** (s / 2) for s in range(15)]
     targets = [count * part for part in reversed(parts)]
@@ -92,11 +94,6 @@ def make_guesses(truth: Array, scores: Array, *, side: str, fixed: bool) -> Gues
         tuple(int(tops[high] + bottoms[low]) for high, low in sizes),
         tuple(high for high, _low in sizes),
     )
-
-
-def _group_ends(scores: Array) -> Array:
-    """How many canaries have a score of at least the first, second, … highest value."""
-    return np.cumsum(np.unique(-scores, return_counts=True)[1])
 
 
 def _nearest_ends(ends: Array, targets: list[float]) -> list[int]:

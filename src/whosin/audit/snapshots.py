@@ -140,7 +140,9 @@ def freeze_output(value: Any, depth: int = 0) -> Any:  # noqa: C901 (a case for 
         plain = value.item()
         return freeze_output(str(value) if isinstance(plain, np.generic) else plain, depth + 1)
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        return _freeze_masked(value, depth)
+        # The values, too, also those under the mask: an observer has them.
+        parts = ("mask", np.ma.getmaskarray(value)), ("data", np.asarray(value.data))
+        return _freeze_record(parts, depth, "masked array")
     if isinstance(value, np.ndarray | np.void):
         return _freeze_array(value, depth)
     if isinstance(value, Mapping):
@@ -202,12 +204,6 @@ def _freeze_array(array: Any, depth: int) -> Any:
     if array.dtype.kind in "iubUS" and array.ndim <= 1:
         return tuple(plain) if isinstance(plain, list) else plain
     return freeze_output(plain, depth + 1)
-
-
-def _freeze_masked(array: Any, depth: int) -> Record:
-    """What is masked, and the values, also those under the mask: an observer has them."""
-    parts = ("mask", np.ma.getmaskarray(array)), ("data", np.asarray(array.data))
-    return _freeze_record(parts, depth, "masked array")
 
 
 def is_sparse(value: Any) -> bool:

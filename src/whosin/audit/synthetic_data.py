@@ -183,14 +183,10 @@ def _type_column(column: Array) -> Array:
     try:
         numbers = column.astype(np.float64)
     except (TypeError, ValueError):
-        return np.array([_cell_word(cell) for cell in column])
+        # Words; numbers as they are written in a column of numbers alone.
+        told = ((cell, _cell_number(cell)) for cell in column)
+        return np.array([str(cell if n is None else np.float64(n)) for cell, n in told])
     return np.where(np.isnan(numbers), MISSING_CODE, numbers)
-
-
-def _cell_word(cell: object) -> str:
-    """A cell as a word; numbers as they are written in a column of numbers alone."""
-    value = _cell_number(cell)
-    return str(cell if value is None else np.float64(value))
 
 
 def _cell_number(cell: object) -> float | None:

@@ -199,24 +199,23 @@ class CurveTest:
         """Whether as many right guesses have a probability below the error."""
         if self.right == 0 or self.tried == 0:
             return False
-        level = _level_function(curve, self.side, self.rates)
+        low, high = self.rates
+        most = max(high, 1 - low)
+        odds = most / (1 - most) if most < 1 else math.inf
+        rate = high if self.side == IN else 1 - low
+
+        def level(a: float) -> float:
+            """The b that a needs, at the rate that is hardest to refute."""
+            if self.side == BOTH:
+                return curve.level(a) / odds if a <= 1 else math.inf
+            return (1 - rate) * curve.level(a / rate) if a <= rate else math.inf
+
         return least_total(self.right, self.tried, self.canaries, error, level) > 1 + NUMERIC_SLACK
 
     def largest(self, family: Callable[[float], Curve], error: float) -> float:
         """The largest parameter, from 0 on, whose curve is refuted; curves allow more as it
         grows."""
         return largest_rejected(lambda value: self.refutes(family(value), error), MAX_MU)
-
-
-def _level_function(curve: Curve, side: str, rates: Rates) -> Callable[[float], float]:
-    """The b that a needs, at the rate that is hardest to refute."""
-    low, high = rates
-    if side == BOTH:
-        most = max(high, 1 - low)
-        odds = most / (1 - most) if most < 1 else math.inf
-        return lambda a: curve.level(a) / odds if a <= 1 else math.inf
-    rate = high if side == IN else 1 - low
-    return lambda a: (1 - rate) * curve.level(a / rate) if a <= rate else math.inf
 
 
 # How many guesses to make against a curve, and of which side. One canary in `CHOICE_STRIDE`, evenly

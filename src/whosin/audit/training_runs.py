@@ -468,6 +468,9 @@ def _make_result(
     granted = min(delta * tries, MOST_DELTA)
     rate, rates = check_rate(included, 0.5, True, 0.0)
     run = bound_run(included, told, level, read_confidence(level)[1], granted, rates, rate)
+    outside = np.sort(told[IN][~included])[::-1]  # ties against the attack
+    places = (min(int(fpr * len(outside)), len(outside) - 1) for fpr in SHOWN_FALSE_POSITIVE_RATES)
+    seen = [float((told[IN][included] > outside[place]).mean()) for place in places]
     notes = []
     if kept.failures:
         names = ", ".join(sorted({name for _role, name in kept.failures}))
@@ -485,10 +488,7 @@ def _make_result(
         delta=delta,
         run=run,
         attack=chosen[run.side],
-        seen=tuple(
-            (fpr, _seen_true_positive_rate(included, told[IN], fpr))
-            for fpr in SHOWN_FALSE_POSITIVE_RATES
-        ),
+        seen=tuple(zip(SHOWN_FALSE_POSITIVE_RATES, seen, strict=True)),
         canaries=canaries,
         kind=kind,
         runs=len(targets),
@@ -497,10 +497,3 @@ def _make_result(
         notes=tuple(notes),
         blind=run.blind,
     )
-
-
-def _seen_true_positive_rate(included: Array, told: Array, fpr: float) -> float:
-    """The true positive rate at a false positive rate, as seen; ties against the attack."""
-    outside = np.sort(told[~included])[::-1]
-    threshold = outside[min(int(fpr * len(outside)), len(outside) - 1)]
-    return float((told[included] > threshold).mean())

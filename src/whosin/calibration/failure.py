@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
@@ -60,16 +59,6 @@ def _log_tail(x: Array) -> Array:
         series = 1 - odd * inverse * series
     result: Array = -(x**2) / 2 - np.log(-x) - math.log(2 * math.pi) / 2 + np.log(series)
     return result
-
-
-@dataclass(frozen=True)
-class GaussianPlan:
-    """A noise multiplier (σ over sensitivity), and the (ε, δ) of the F9 bound that it meets."""
-
-    multiplier: float
-    epsilon: float
-    delta: float
-    failure: float
 
 
 def failure_bound(profile: DeltaProfile, ratio: float) -> tuple[float, float, float]:
@@ -148,13 +137,13 @@ def smallest_multiplier(
     return high
 
 
-def gaussian_plan(ratio: float, delta: float) -> GaussianPlan:
-    """The least Gaussian noise for which r(o) ≤ ratio fails with probability at most δ."""
+def gaussian_plan(ratio: float, delta: float) -> tuple[float, float, float, float]:
+    """(σ over sensitivity, failure, ε, δ(ε)): the least Gaussian noise for which r(o) ≤ ratio fails
+    with probability at most δ, and what F9 says of it."""
     multiplier = smallest_multiplier(
         lambda m: failure_bound(gaussian_profile(m), ratio)[0], delta, accuracy=1e-9
     )
-    failure, epsilon, dp_delta = failure_bound(gaussian_profile(multiplier), ratio)
-    return GaussianPlan(multiplier, epsilon, dp_delta, failure)
+    return multiplier, *failure_bound(gaussian_profile(multiplier), ratio)
 
 
 def hockey_stick_multiplier(epsilon: Fraction, delta: Fraction) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -273,6 +273,11 @@ class Plan(Displayed):
         if self.dp_delta < self.delta:
             return rational(self.delta)
         return rational(self.dp_delta) * FAILURE_FACTOR
+
+    def terms(self) -> dict[str, object]:
+        """What it allows against whom, the same for any spelling of its target: 3/4 or 0.75."""
+        data = replace(self, family=self.family.canonical()).to_dict()
+        return {key: value for key, value in data.items() if key != "target"}
 
     def to_dict(self) -> dict[str, object]:
         """A complete description, from which `Plan.from_dict` makes the plan again."""

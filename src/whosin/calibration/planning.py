@@ -58,7 +58,6 @@ from whosin.spaces import Records
 
 if TYPE_CHECKING:
     from whosin.notions.base import Level
-    from whosin.notions.bayesian_privacy import NoisySum
     from whosin.priors import Prior
 
 # `calibrate`: from an adversary and a target to a plan, on the safe side and re-checked.
@@ -116,6 +115,8 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
     if family is None:
         family = target.default_family()
     failing = read_ranged(delta, "delta", "at least 0 and below 1")
+    if failing and not float_at_most(failing):
+        raise invalid_value("delta", "0, or large enough for a float", delta)
     if entities is not None:
         entities = read_whole(entities, "entities", 1)
     adversary = target.against(family)
@@ -149,12 +150,15 @@ def calibrate(  # noqa: C901 (a case for each kind of target and family)
             raise InvalidInput(message, field="delta", value=delta, hint="leave it out")
         if private:
             dp_delta = failing_at
-            multiplier = _private_multiplier(target, rational(epsilon), rational(dp_delta))
+            # For one answer by itself all of its profile counts, not one ε.
+            if isinstance(target, RateTarget):
+                multiplier = rate_multiplier(target)
+            else:
+                multiplier = hockey_stick_multiplier(rational(epsilon), rational(dp_delta))
         else:
-            gaussian = gaussian_plan(round_down(exact_fraction(ratio)), failing_at)
-            multiplier = gaussian.multiplier
-            epsilon = float_at_most(Fraction(gaussian.epsilon))
-            dp_delta = float_at_most(Fraction(gaussian.delta))
+            most = round_down(exact_fraction(ratio))
+            multiplier, _, *searched = gaussian_plan(most, failing_at)
+            epsilon, dp_delta = (float_at_most(Fraction(each)) for each in searched)
             theorems = (*theorems, "T18")
         if query is not None:
             sigma = multiplier * query.l2_sensitivity(adversary.relation) * (1 + 2**-50)
@@ -275,14 +279,6 @@ def _log_ratio_down(target: Target, ratio: Number) -> float:
     return log_down(ratio if isinstance(ratio, float) else Fraction(ratio))
 
 
-def _private_multiplier(target: Target, epsilon: Fraction, delta: Fraction) -> float:
-    """The least Gaussian noise for a target that means (ε, δ)-DP, or that bounds a rate: for one
-    answer by itself all of its profile counts, not one ε."""
-    if isinstance(target, RateTarget):
-        return rate_multiplier(target)
-    return hockey_stick_multiplier(epsilon, delta)
-
-
 def _pure_epsilon(target: Target, adversary: Adversary, ratio: Number, delta: Fraction) -> float:
     """The largest ε with e^(group · ε) ≤ ratio, then checked against the target's definition."""
     epsilon = _log_ratio_down(target, ratio) / adversary.group
@@ -350,12 +346,14 @@ def read_target(data: Written | TargetSection) -> Target:
     chosen = [kind for kind in kinds if kind.words_taken[0] in said]
     named = [*(kind.words_taken[0] for kind in chosen), *(["hipaa"] if "hipaa" in said else [])]
     with at("target"):
-        if not named:
-            _need_first_words(kinds, said)
+        beside = ((kind.words_taken[0], word) for kind in kinds for word in kind.words_taken[1:])
+        for first, word in beside:
+            if not named and word in said:  # said alone, such as fpr without tpr
+                raise _refuse_missing(first, word)
         if len(named) != 1:
             listed = ", ".join([*(kind.words_taken[0] for kind in kinds), "hipaa"])
-            several = f"there are several targets: {' and '.join(named)}"
-            message = several if named else "there is no target"
+            several = f"target is stated {len(named)} times: {' and '.join(named)}"
+            message = several if named else "target is missing"
             raise InvalidInput(message, field="target", value=named, hint=f"give one of {listed}")
         taken = chosen[0].words_taken if chosen else ("hipaa",)
         for word in said:
@@ -372,14 +370,6 @@ def read_target(data: Written | TargetSection) -> Target:
         words = {name: chosen[0].spelled_as.get(name, name) for name in names}
         values = {name: said[word] for name, word in words.items()}
         return locate_errors(lambda: chosen[0](**values), {"": taken[0], **words})
-
-
-def _need_first_words(kinds: list[type[Target]], said: Written) -> None:
-    """A word that belongs to another, such as fpr to tpr, and was said alone."""
-    for kind in kinds:
-        for word in kind.words_taken[1:]:
-            if word in said:
-                raise _refuse_missing(kind.words_taken[0], word)
 
 
 def _refuse_missing(word: str, beside: str) -> InvalidInput:
@@ -523,7 +513,8 @@ def plan_series(
     check_range(epsilon, "epsilon", "above 0")
     asked = noisy_sum(Laplace(statistic, 1), space)
     assert asked is not None
-    plain = _row_sensitivity(asked) / epsilon
+    moved = asked.weights * np.array([float(step) for step in asked.step])  # by each row
+    plain = float(np.abs(moved[:, None] - moved[None]).sum(axis=2).max()) / epsilon
     if plain == 0:
         message = "query is the same for every row, so there is nothing to protect"
         raise InvalidInput(message, field="query", value=asked)
@@ -563,10 +554,3 @@ def _least_scale(
         else:
             low, at_low = middle, tried
     return high, at_high
-
-
-def _row_sensitivity(query: NoisySum) -> float:
-    """How far one row can move the sums, in total."""
-    steps = [float(step) for step in query.step]
-    rows = query.weights * np.array(steps)
-    return float(np.abs(rows[:, None] - rows[None]).sum(axis=2).max())

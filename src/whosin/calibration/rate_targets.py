@@ -32,6 +32,7 @@ from whosin.exact import (
     ONE_HALF,
     Array,
     Number,
+    Rational,
     chosen_percent,
     exact_fraction,
     exp_up,
@@ -39,6 +40,7 @@ from whosin.exact import (
     format_percent,
     format_typed,
     log_down,
+    probability,
     read_ranged,
 )
 from whosin.families import Adversary, Family
@@ -70,6 +72,35 @@ class Tests(Protocol):
     def tpr(self, fpr: object) -> Number: ...
 
     def bayes_risk(self, prior: object) -> Number: ...
+
+
+class CornerTests:
+    """Tests between the corners (FPR, TPR) of straight pieces, in exact numbers."""
+
+    def __init__(self, corners: list[tuple[Fraction, Fraction]]) -> None:
+        self.corners = corners
+
+    @property
+    def advantage(self) -> Rational:
+        """The largest TPR − FPR."""
+        return Rational(max(tpr - fpr for fpr, tpr in self.corners))
+
+    def tpr(self, fpr: object) -> Rational:
+        """The largest TPR of tests with at most this FPR."""
+        alpha = probability(fpr, "fpr")
+        result = Fraction(0)
+        for (x0, y0), (x1, y1) in pairwise(self.corners):
+            if x0 <= alpha:
+                share = min(Fraction(1), (alpha - x0) / (x1 - x0)) if x1 > x0 else Fraction(1)
+                result = max(result, y0 + (y1 - y0) * share)
+        return Rational(result)
+
+    def bayes_risk(self, prior: object) -> Rational:
+        """The least probability of error of someone with this prior who says "in" or "out"."""
+        belief = probability(prior, "prior")
+        never = (Fraction(0), Fraction(0))  # what always says "out"
+        risks = (belief * (1 - tpr) + (1 - belief) * fpr for fpr, tpr in (never, *self.corners))
+        return Rational(min(risks))
 
 
 class RateTarget(Target):
@@ -111,13 +142,20 @@ class RateTarget(Target):
         """The ε among which the best bound on the rate is."""
         return 0.0, 0.0
 
+    @property
     @abstractmethod
-    def rate(self, epsilons: Array, deltas: Array) -> Array:
-        """A bound on the rate from δ(ε) ≤ δ, for each ε by itself."""
+    def coefficients(self) -> tuple[Fraction, Fraction, Fraction]:
+        """(a, b, c): δ(ε) ≤ δ bounds the rate by a e^ε + b δ + c, at any ε."""
 
-    @abstractmethod
+    def rate(self, epsilons: Array, deltas: Array) -> Array:
+        """That bound, for each ε by itself."""
+        a, b, c = map(float, self.coefficients)
+        return np.asarray(a * np.exp(epsilons) + b * deltas + c)
+
     def rate_up(self, epsilon: Fraction, delta: Fraction) -> Fraction:
         """The same in exact numbers, or just above."""
+        a, b, c = self.coefficients
+        return a * exp_up(epsilon) + b * delta + c
 
     @abstractmethod
     def ratio_with(self, delta: Fraction) -> Fraction:
@@ -132,16 +170,12 @@ class RateTarget(Target):
         """Refuse a limit that is guessing itself, where any noise lets tests gain something."""
 
     @abstractmethod
-    def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
-        """Whether all tests below the lines between these corners keep the target."""
-
-    @abstractmethod
     def reached_by(self, tests: Tests) -> Fraction:
         """The rate that the best tests reach, or a number above it where the curve is a bound."""
 
     def met_with(self, ratio: Number, delta: Fraction) -> bool:
         """Whether (ln ratio, δ)-DP keeps the target, by what its best tests reach."""
-        return self.kept_by(best_tests(ratio, delta))
+        return self.reached_by(CornerTests(best_tests(ratio, delta))) <= self.limit
 
     def ratio(self, low: Fraction, high: Fraction) -> Number:
         return self.ratio_with(Fraction(0))
@@ -179,11 +213,9 @@ class Advantage(NumberTarget, RateTarget):
     def limit(self) -> Fraction:
         return self.number
 
-    def rate(self, epsilons: Array, deltas: Array) -> Array:
-        return deltas
-
-    def rate_up(self, epsilon: Fraction, delta: Fraction) -> Fraction:
-        return delta
+    @property
+    def coefficients(self) -> tuple[Fraction, Fraction, Fraction]:
+        return Fraction(0), Fraction(1), Fraction(0)
 
     def ratio_with(self, delta: Fraction) -> Fraction:
         _leaves_room(delta, self.number, "the advantage")
@@ -191,9 +223,6 @@ class Advantage(NumberTarget, RateTarget):
 
     def reached_by(self, tests: Tests) -> Fraction:
         return exact_fraction(tests.advantage)
-
-    def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
-        return max(tpr - fpr for fpr, tpr in tests) <= self.number
 
     def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
         # TPR ≤ r FPR, so TPR − FPR ≤ (1 − 1/r) TPR, attained where TPR = 1.
@@ -244,11 +273,9 @@ class Detection(RateTarget):
         tpr, fpr = self.rates
         return log_down((1 - tpr) / (1 - fpr)), log_down(tpr / fpr)
 
-    def rate(self, epsilons: Array, deltas: Array) -> Array:
-        return np.asarray(np.exp(epsilons) * float(self.rates[1]) + deltas)
-
-    def rate_up(self, epsilon: Fraction, delta: Fraction) -> Fraction:
-        return exp_up(epsilon) * self.rates[1] + delta
+    @property
+    def coefficients(self) -> tuple[Fraction, Fraction, Fraction]:
+        return self.rates[1], Fraction(1), Fraction(0)
 
     def ratio_with(self, delta: Fraction) -> Fraction:
         tpr, fpr = self.rates
@@ -257,14 +284,6 @@ class Detection(RateTarget):
 
     def reached_by(self, tests: Tests) -> Fraction:
         return exact_fraction(tests.tpr(self.rates[1]))
-
-    def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
-        tpr, fpr = self.rates
-        return all(
-            y0 + (y1 - y0) * (min(fpr, x1) - x0) / (x1 - x0) <= tpr if x1 > x0 else y1 <= tpr
-            for (x0, y0), (x1, y1) in pairwise(tests)
-            if x0 <= fpr
-        )
 
     def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
         tpr, fpr = self.rates
@@ -322,13 +341,10 @@ class BayesRisk(RateTarget):
         at = log_down((1 - prior) / prior) if prior != ONE_HALF else 0.0
         return at, at
 
-    def rate(self, epsilons: Array, deltas: Array) -> Array:
+    @property
+    def coefficients(self) -> tuple[Fraction, Fraction, Fraction]:
         prior, _, guessing = self.numbers
-        return np.asarray(1 - float(prior / guessing) * (1 - deltas))
-
-    def rate_up(self, epsilon: Fraction, delta: Fraction) -> Fraction:
-        prior, _, guessing = self.numbers
-        return 1 - prior / guessing * (1 - delta)
+        return Fraction(0), prior / guessing, 1 - prior / guessing
 
     def ratio_with(self, delta: Fraction) -> Fraction:
         _, risk, guessing = self.numbers
@@ -365,11 +381,6 @@ class BayesRisk(RateTarget):
         if enough:
             return f"whoever is looking errs at least {errs} of the time; {asked} was asked"
         return f"whoever is looking may err only {errs} of the time; {asked} was asked"
-
-    def kept_by(self, tests: list[tuple[Fraction, Fraction]]) -> bool:
-        prior, risk, _ = self.numbers
-        every = [*tests, (Fraction(0), Fraction(0)), (Fraction(1), Fraction(1))]
-        return min(prior * (1 - tpr) + (1 - prior) * fpr for fpr, tpr in every) >= risk
 
     def one_sided_ratio(self, low: Fraction, high: Fraction) -> Number:
         # TPR ≤ min(r FPR, 1): the risk is min(prior, (1 − prior)/r).

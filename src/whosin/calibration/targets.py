@@ -325,14 +325,10 @@ def _read_points(profile: object) -> Iterator[Point]:
         hint = f"give 1 to {spell(MAX_PROFILE_POINTS)}"
         raise InvalidInput(message, field="profile", value=len(pairs), hint=hint)
     for pair in pairs:
-        if not isinstance(pair, list | tuple) or len(pair) != 2 or _has_flag(pair):
+        two = isinstance(pair, list | tuple) and len(pair) == 2
+        if not two or any(isinstance(each, bool) for each in pair):  # TOML's true is no number
             raise invalid_value("profile", ACCEPTED_PROFILES, shorten_value(profile))
         yield probability(pair[0], "profile"), probability(pair[1], "profile")
-
-
-def _has_flag(pair: Sequence[object]) -> bool:
-    """TOML's true is no number, though Python would take it for 1."""
-    return any(isinstance(each, bool) for each in pair)
 
 
 def _check_points(points: list[Point]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from whosin.beliefs import NEIGHBOUR_RELATIONS
 from whosin.calibration import Plan, Process, ProcessPlan
 from whosin.curves.curve import CornerCurve, TradeOff, below_lines
 from whosin.curves.mechanism_curves import (
@@ -18,7 +19,7 @@ from whosin.curves.mechanism_curves import (
     laplace_curve,
     pure_curve,
 )
-from whosin.errors import invalid_value
+from whosin.errors import UnknownName, invalid_value
 from whosin.exact import exp_up, rational
 from whosin.families import Family
 from whosin.mechanisms import Gaussian, Geometric, Laplace, Mechanism, read_channel
@@ -26,7 +27,7 @@ from whosin.mechanisms.base import need_space
 from whosin.spaces import Space
 
 __all__ = ["CornerCurve", "LaplaceCurve", "LossCurve", "NormalCurve", "TradeOff", "process_curve"]
-__all__ += ["process_tradeoff", "tradeoff"]
+__all__ += ["tradeoff"]
 
 
 def __dir__() -> list[str]:
@@ -44,20 +45,27 @@ NOISE_CURVES: dict[type, Callable[[Any, Space, str], TradeOff]] = {
 def tradeoff(
     mechanism: object,
     space: Space | None = None,
-    relation: str = "add-remove",
+    relation: str | None = None,
     family: Family | None = None,
 ) -> TradeOff:
     """The trade-off curve of a mechanism, a channel, a plan, or a plan for a process.
 
     Args:
         space: the worlds, for mechanisms that do not bring them.
-        relation: between which worlds: "add-remove" (with the person against without) or "replace".
+        relation: between which worlds: "add-remove" (with the person against without; the default)
+            or "replace". A plan has its own.
         family: instead, over all priors of a family: "in" against "out" of any one person.
     """
+    if relation is not None and relation not in NEIGHBOUR_RELATIONS:
+        raise UnknownName("relation", str(relation), NEIGHBOUR_RELATIONS)
+    own = mechanism.relation if isinstance(mechanism, Plan) else "add-remove"
+    if isinstance(mechanism, Plan | ProcessPlan) and relation not in (None, own):
+        raise invalid_value("relation", f"that of the plan, {own}", relation)
     if isinstance(mechanism, Plan):
         return _plan_tradeoff(mechanism)
     if isinstance(mechanism, ProcessPlan):
-        return process_tradeoff(mechanism)
+        return process_curve(mechanism.process, mechanism.multiplier)
+    relation = relation or own
     if not isinstance(mechanism, Mechanism):
         raise invalid_value("mechanism", "a mechanism, a channel or a plan", repr(mechanism))
     if family is not None:
@@ -66,11 +74,6 @@ def tradeoff(
     if special is not None:
         return special(mechanism, need_space(space, type(mechanism).__name__), relation)
     return channel_curve(read_channel(mechanism, space), relation)
-
-
-def process_tradeoff(plan: ProcessPlan) -> TradeOff:
-    """The curve of a process with the noise that was planned."""
-    return process_curve(plan.process, plan.multiplier)
 
 
 def process_curve(process: Process, multiplier: float, *, reverse: bool = False) -> TradeOff:

@@ -16,11 +16,11 @@ from itertools import pairwise
 from typing import Any
 
 from whosin import beliefs
+from whosin.calibration.rate_targets import CornerTests
 from whosin.errors import Unsupported, invalid_value
 from whosin.exact import (
     MAX_CURVE_EPSILON,
     Number,
-    Rational,
     exact_fraction,
     exp_down,
     log_down,
@@ -106,7 +106,7 @@ class ComparedWorlds:
     alone: bool = False
 
 
-class CornerCurve(TradeOff):
+class CornerCurve(CornerTests, TradeOff):
     """A curve of straight pieces, in exact numbers.
 
     Args:
@@ -124,17 +124,9 @@ class CornerCurve(TradeOff):
         relation: str | None = None,
         attained_by: Iterable[ComparedWorlds] = (),
     ) -> None:
-        self.corners, self.exact = concave_hull(corners), exact
+        super().__init__(concave_hull(corners))
+        self.exact = exact
         self.relation, self.attained_by = relation, frozenset(attained_by)
-
-    def tpr(self, fpr: object) -> Rational:
-        alpha = probability(fpr, "fpr")
-        result = Fraction(0)
-        for (x0, y0), (x1, y1) in pairwise(self.corners):
-            if x0 <= alpha:
-                share = min(Fraction(1), (alpha - x0) / (x1 - x0)) if x1 > x0 else Fraction(1)
-                result = max(result, y0 + (y1 - y0) * share)
-        return Rational(result)
 
     def delta(self, epsilon: object) -> float:
         level = rational(epsilon, "epsilon")
@@ -151,15 +143,6 @@ class CornerCurve(TradeOff):
         if any(fpr == 0 for fpr, _ in above):
             return math.inf
         return max(0.0, log_up(max(tpr / fpr for fpr, tpr in above)))
-
-    @property
-    def advantage(self) -> Rational:
-        return Rational(max(tpr - fpr for fpr, tpr in self.corners))
-
-    def bayes_risk(self, prior: object) -> Rational:
-        belief = probability(prior, "prior")
-        risks = (belief * (1 - tpr) + (1 - belief) * fpr for fpr, tpr in self.corners)
-        return Rational(min(risks))
 
     def composed(self, other: CornerCurve) -> CornerCurve:
         """The curve of two answers together, each with a curve of its own between the same worlds.

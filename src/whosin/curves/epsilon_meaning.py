@@ -12,7 +12,7 @@ from whosin.calibration.rate_targets import RateTarget
 from whosin.calibration.targets import Target
 from whosin.curves.curve import FALSE_POSITIVE_RATES, TradeOff
 from whosin.curves.mechanism_curves import pure_curve
-from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, invalid_value
+from whosin.errors import ImpossibleTarget, InvalidInput, UnknownName, invalid_value, shorten, spell
 from whosin.exact import exact_fraction, exp_up, log_down, rational, round_down, round_up
 from whosin.families import Adversary, Family
 
@@ -73,13 +73,18 @@ class Explanation:
         return pure_curve(exp_up(self.epsilon), exact_fraction(self.delta), relation=self.relation)
 
     def to_dict(self) -> dict[str, object]:
+        told: dict[str, object] = {"secret": self.secret}
+        if self.secret == "membership":
+            told = {"rates": [{"fpr": fpr, "tpr": tpr} for fpr, tpr in self.rates()]}
+        else:
+            inside = (prior for prior in self.priors if 0 < prior < 1)
+            told["guesses"] = [{"luck": p, "right": self.right_guesses(p)} for p in inside]
         return {
             "epsilon": self.epsilon,
             "delta": self.delta,
             "relation": self.relation,
             "failure": self.failure,
-            **({"secret": self.secret} if self.secret != "membership" else {}),
-            **self._test_data(),
+            **told,
             "adversaries": [
                 {
                     "family": reading.symbol,
@@ -95,15 +100,9 @@ class Explanation:
             ],
         }
 
-    def _test_data(self) -> dict[str, object]:
-        if self.secret == "membership":
-            return {"rates": [{"fpr": fpr, "tpr": tpr} for fpr, tpr in self.rates()]}
-        guesses = [
-            {"luck": prior, "right": self.right_guesses(prior)}
-            for prior in self.priors
-            if 0 < prior < 1
-        ]
-        return {"guesses": guesses}
+
+MAX_EXPLAINED_EPSILON = 10_000
+"""An ε far beyond what bounds anything; powers of more than this are too long to compute with."""
 
 
 def explain_epsilon(
@@ -117,8 +116,9 @@ def explain_epsilon(
     """Read an ε, or an (ε, δ), as beliefs (T4, T5, T6, T7, T14, T18)."""
     if secret not in SECRET_KINDS:
         raise UnknownName("secret", secret, SECRET_KINDS)
-    if not epsilon > 0:
-        raise invalid_value("epsilon", "above 0", float(epsilon))
+    if not 0 < epsilon <= MAX_EXPLAINED_EPSILON:
+        accepted = f"above 0 and at most {spell(MAX_EXPLAINED_EPSILON)}"
+        raise invalid_value("epsilon", accepted, shorten(epsilon))
     if not 0 <= delta < 1:
         raise invalid_value("delta", "at least 0 and below 1", float(delta))
     if delta * FAILURE_FACTOR >= 1:

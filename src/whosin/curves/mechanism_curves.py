@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import reduce
@@ -31,9 +31,9 @@ from whosin.families import Family
 from whosin.mechanisms import Channel, Geometric
 from whosin.mechanisms.additive_noise import (
     AdditiveNoise,
+    check_whole,
     statistic_centres,
     statistic_lattice,
-    whole_centres,
 )
 from whosin.mechanisms.entries import Floats
 from whosin.notions.differential_privacy import need_replacing
@@ -138,20 +138,14 @@ def family_curve(mechanism: object, space: Space | None, family: Family) -> Corn
                 (exact_fraction(p), exact_fraction(q)) for p, q in zip(in_, out, strict=True)
             ]
             if not cases.is_small:
-                outputs = _raise_points(outputs, cases.rounding)
+                # As far apart as the true ones may be: each off by a share, and some left out.
+                more, less = 1 + Fraction(cases.rounding), 1 - Fraction(cases.rounding)
+                outputs = [(p * more, q * less) for p, q in outputs]
+                outputs.insert(0, (Fraction(CUT_WEIGHT), Fraction(0)))
             corners += ordered_corners(outputs)
         corners = concave_hull(corners)
     # Between the priors that were tried profiles are no larger, but no prior need attain all.
     return CornerCurve(corners, exact=cases.is_small and family.complete)
-
-
-def _raise_points(
-    outputs: list[tuple[Fraction, Fraction]], by: float
-) -> list[tuple[Fraction, Fraction]]:
-    """(Pr[o|in], Pr[o|out]) of outputs as far apart as the true ones may be: each off by a share,
-    and some of them left out."""
-    more, less = 1 + Fraction(by), 1 - Fraction(by)
-    return [(Fraction(CUT_WEIGHT), Fraction(0)), *((p * more, q * less) for p, q in outputs)]
 
 
 def _missing_mass(channel: Channel) -> float:
@@ -245,14 +239,15 @@ def _pairs_near_curve(likelihoods: Array, top: Array, bottom: Array, missing: fl
     diagonal = np.array([0.0, 1.0]), np.array([0.0, 1.0])
     low = high = diagonal
     rounding = ROUNDING_COUNT * (likelihoods.shape[1] + 4) * float(np.finfo(float).eps)
-    kept, lifted = [], []
-    for start, end in _pair_chunks(len(top), likelihoods.shape[1]):
+    kept, lifted, start, end = [], [], 0, FIRST_PAIRS
+    while start < len(top):
         p, q = likelihoods[top[start:end]], likelihoods[bottom[start:end]]
         cuts, blocks = _best_tests(start, p, q, rounding, missing)
         cuts = cuts.taken(cuts.may_reach(low, high))
         kept.append(cuts)
         lifted.append(blocks.taken(blocks.may_reach(low, high)))
         low, high = cuts.lines(low, high)
+        start, end = end, end + max(1, PAIR_BLOCK_ENTRIES // likelihoods.shape[1])
     together = reduce(_Cuts.joined, [*kept, *lifted])
     return together.taken(together.may_reach(low, high))
 
@@ -293,13 +288,6 @@ def _best_tests(
     return every, _Cuts(
         several + start, fpr, tpr + lift, out_out, np.maximum(out_in - lift, 0), rounding, missing
     )
-
-
-def _pair_chunks(pairs: int, outputs: int) -> Iterator[tuple[int, int]]:
-    step, start = FIRST_PAIRS, 0
-    while start < pairs:
-        yield start, min(start + step, pairs)
-        start, step = start + step, max(1, PAIR_BLOCK_ENTRIES // outputs)
 
 
 def _float_hull(x: Array, y: Array) -> _Line:
@@ -451,7 +439,8 @@ def gaussian_curve(mechanism: AdditiveNoise, space: Space, relation: str) -> Tra
 def geometric_curve(mechanism: Geometric, space: Space, relation: str) -> TradeOff:
     """The curve of geometric noise on a statistic: outputs between the two answers, and beyond
     each."""
-    whole_centres(read_statistic(mechanism.statistic), space)
+    statistic = read_statistic(mechanism.statistic)
+    check_whole(statistic, statistic_centres(statistic, space))
     moves = _statistic_moves(mechanism.statistic, space, relation)
     if mechanism.alpha is not None:
         alpha = rational(mechanism.alpha)

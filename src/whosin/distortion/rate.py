@@ -165,6 +165,10 @@ class Saddle:
     gap: float
     steps: int
 
+    def at(self, distortion: float) -> float:
+        """No channel with this distortion has less information."""
+        return self.intercept - self.slope * distortion
+
 
 class _Side:
     """One letter's weights q and slacks z, and what a Newton step needs of them."""
@@ -208,11 +212,15 @@ class _Side:
 
 
 def find_saddle(
-    letters: Sequence[Letter], distortion: float, slope: float = 1.0, tolerance: float = 1e-12
+    letters: Sequence[Letter],
+    distortion: float | None,
+    slope: float = 1.0,
+    tolerance: float = 1e-12,
 ) -> Saddle:
     """The saddle point at a distortion (of all letters together), to a certified tolerance.
 
     Args:
+        distortion: None for the best weights at the slope.
         slope: where to start.
         tolerance: the gap at which to stop, in nats.
     """
@@ -226,7 +234,7 @@ def find_saddle(
 
 
 def _find_saddle(
-    letters: Sequence[Letter], distortion: float, slope: float, tolerance: float
+    letters: Sequence[Letter], distortion: float | None, slope: float, tolerance: float
 ) -> Saddle:
     sides = [_Side(letter) for letter in letters]
     best: Saddle | None = None
@@ -251,20 +259,24 @@ def _find_saddle(
     return best
 
 
-def _point_reached(sides: list[_Side], slope: float, distortion: float, step: int) -> Saddle:
+def _point_reached(sides: list[_Side], slope: float, distortion: float | None, step: int) -> Saddle:
     """The point reached, and its gap: what its bound says at D, against the information of its
     channel, brought back to D along the slope."""
     intercept = sum(side.times * (side.value - side.gap) for side in sides)
     reached = sum(side.times * side.distortion for side in sides)
     slack = sum(side.times * side.gap for side in sides)
-    off = abs(reached - distortion)
+    off = 0.0 if distortion is None else abs(reached - distortion)
     weights = tuple(side.q / side.q.sum() for side in sides)
     return Saddle(slope, weights, intercept, slack + slope * off, step)
 
 
-def _predict_and_correct(sides: list[_Side], slope: float, distortion: float) -> float | None:
+def _predict_and_correct(
+    sides: list[_Side], slope: float, distortion: float | None
+) -> float | None:
     """One predictor–corrector step of all weights and the slope; the new slope."""
-    off = sum(side.times * side.distortion for side in sides) - distortion
+    off = None
+    if distortion is not None:
+        off = sum(side.times * side.distortion for side in sides) - distortion
     count = sum(len(side.q) for side in sides)
     pressure = sum(float(side.q @ side.z) for side in sides) / count
     for side in sides:
@@ -291,21 +303,22 @@ def _predict_and_correct(sides: list[_Side], slope: float, distortion: float) ->
         side.q, side.z = side.q + far * move, side.z + far * swing
         if not (np.isfinite(side.q).all() and (side.q > 0).all() and (side.z > 0).all()):
             return None
-    return min(slope + far * turn, MAX_SLOPE)
+    return slope if distortion is None else min(slope + far * turn, MAX_SLOPE)
 
 
 def _newton_direction(
-    sides: list[_Side], off: float, pushes: list[Array]
+    sides: list[_Side], off: float | None, pushes: list[Array]
 ) -> tuple[list[Array], float]:
-    """The Newton direction of the weights and of the slope, the slope eliminated last."""
-    plain, leaning, top, bottom = [], [], off, 0.0
+    """The Newton direction of the weights and of the slope, the slope eliminated last; or where
+    nothing is off by definition, of the weights alone."""
+    plain, leaning, top, bottom = [], [], off or 0.0, 0.0
     for side, push in zip(sides, pushes, strict=True):
         both = side.solve(np.column_stack([side.pull - 1.0 + push, side.lean]))
         plain.append(both[:, 0])
         leaning.append(both[:, 1])
         top += side.times * float(side.lean @ both[:, 0])
         bottom += side.times * (side.variance + float(side.lean @ both[:, 1]))
-    turn = top / bottom if bottom > 0 else 0.0
+    turn = top / bottom if bottom > 0 and off is not None else 0.0
     return [one - turn * two for one, two in zip(plain, leaning, strict=True)], turn
 
 
@@ -327,31 +340,116 @@ RATE_TOLERANCE = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class RatePoint:
-    """The channel of each letter, their distortion and information in all, and by how much the
-    quantity that was not given may be above the optimum."""
+    """The channel of each letter, their distortion and information in all; a bound on the curve;
+    and by how much the quantity that was not given may be above the optimum."""
 
     conditionals: tuple[Array, ...]
     distortion: float
     information: float
-    slope: float
+    tangent: Saddle
     gap: float
+
+    @property
+    def slope(self) -> float:
+        return self.tangent.slope
 
 
 def least_information(
     letters: Sequence[Letter], wanted: float, slope: float = 1.0, tolerance: float = RATE_TOLERANCE
 ) -> RatePoint:
     """The least information at a distortion; the point's own distortion is at most that."""
-    result = find_saddle(letters, wanted, slope, tolerance)
-    channels, distortion = _letter_channels(letters, result, result.slope)
-    step = max(1e-16, distortion / wanted - 1)
-    while distortion > wanted:
-        # Just above: the same weights at a slightly steeper slope show the truth more often.
-        channels, distortion = _letter_channels(letters, result, result.slope * (1 + step))
-        step *= 4
-    pairs = zip(letters, channels, strict=True)
-    information = math.fsum(each.times * each.information(channel) for each, channel in pairs)
-    bound = max(result.intercept - result.slope * distortion, 0.0)
-    return RatePoint(channels, distortion, information, result.slope, max(0.0, information - bound))
+    saddle = find_saddle(letters, wanted, slope, tolerance)
+    channels = [
+        letter.conditionals(weights, saddle.slope)
+        for letter, weights in zip(letters, saddle.weights, strict=True)
+    ]
+    found = _Point.of(letters, channels)
+    with np.errstate(over="ignore"):
+        zero = [each.conditionals(np.ones(each.outputs), STEEPEST_SLOPE) for each in letters]
+    shown = _Point.of(letters, zero)
+    point, tangent = found.mixed(letters, shown, wanted), saddle
+    if point.information - max(saddle.at(wanted), 0.0) > TRUSTED_GAP:
+        point, tangent = _search_chord(letters, wanted, shown, (point, tangent))
+    gap = max(0.0, point.information - max(tangent.at(wanted), 0.0))
+    return RatePoint(point.channels, point.distortion, point.information, tangent, gap)
+
+
+# Where the curve is straight between two points, or nearly so, a small change of the slope moves
+# the distortion far, and the joint method can go back and forth. Then the chord between a point on
+# either side of the distortion says which slope is next: its own point is on the curve between the
+# two, or the chord is the curve. A mixture of two channels has no more information than the chord.
+
+TRUSTED_GAP = 1e-9
+"""The gap of a saddle point up to which no chords are searched, in nats."""
+MAX_CHORDS = 100
+STEEPEST_SLOPE = 1e300
+"""A slope at which only answers without any cost are left."""
+
+
+@dataclass(frozen=True, eq=False)
+class _Point:
+    """Channels of all letters, with their distortion and information."""
+
+    channels: tuple[Array, ...]
+    distortion: float
+    information: float
+
+    @classmethod
+    def of(cls, letters: Sequence[Letter], channels: Sequence[Array]) -> _Point:
+        pairs = list(zip(letters, channels, strict=True))
+        spent = math.fsum(each.times * each.distortion(channel) for each, channel in pairs)
+        learned = math.fsum(each.times * each.information(channel) for each, channel in pairs)
+        return cls(tuple(channels), spent, learned)
+
+    def mixed(self, letters: Sequence[Letter], less: _Point, wanted: float) -> _Point:
+        """This point, or where its distortion is above what is wanted, as little of another one
+        with less distortion as brings it there."""
+        made, share = self, 0.0
+        step = (self.distortion - wanted) / max(self.distortion - less.distortion, 1e-300)
+        while made.distortion > wanted and share < 1:
+            share = min(1.0, share + step)
+            pairs = zip(self.channels, less.channels, strict=True)
+            made = _Point.of(letters, [(1 - share) * one + share * two for one, two in pairs])
+            step = max(2 * step * (made.distortion / wanted - 1), 1e-16) if wanted else 1.0
+        return made
+
+
+def _search_chord(
+    letters: Sequence[Letter], wanted: float, left: _Point, tried: tuple[_Point, Saddle]
+) -> tuple[_Point, Saddle]:
+    """The least information at a distortion, and the tangent that bounds it from below."""
+    right = _Point.of(letters, [_best_constant_channel(letter) for letter in letters])
+    best, tangent = tried
+    for _ in range(MAX_CHORDS):
+        slope = (left.information - right.information) / (right.distortion - left.distortion)
+        saddle = find_saddle(letters, None, slope)
+        if saddle.at(wanted) > tangent.at(wanted):
+            tangent = saddle
+        channels = [
+            each.conditionals(weights, slope)
+            for each, weights in zip(letters, saddle.weights, strict=True)
+        ]
+        point = _Point.of(letters, channels)
+        below = left.information + slope * left.distortion
+        below -= point.information + slope * point.distortion
+        if point.distortion <= wanted:
+            left = point
+        else:
+            right = point
+        made = right.mixed(letters, left, wanted)
+        if made.information < best.information:
+            best = made
+        if min(best.information - tangent.at(wanted), below) <= RATE_TOLERANCE:
+            break
+    return best, tangent
+
+
+def _best_constant_channel(letter: Letter) -> Array:
+    """An answer that ignores the data."""
+    kernel, first, _ = letter.moments(0.0)
+    weights = np.zeros(letter.outputs)
+    weights[int(np.argmin(letter.masses @ (first / kernel)))] = 1.0
+    return letter.conditionals(weights, 0.0)
 
 
 def least_distortion(letters: Sequence[Letter], wanted: float, most: float) -> RatePoint:
@@ -379,19 +477,10 @@ def least_distortion(letters: Sequence[Letter], wanted: float, most: float) -> R
         aim, step = aim + step, 8 * step
         point = least_information(letters, aim, point.slope)
     # D ≥ (intercept − R)/λ for every mechanism with information R.
-    least = (point.information - point.gap - wanted) / point.slope + point.distortion
-    gap = max(0.0, point.distortion - max(least, 0.0))
-    return RatePoint(point.conditionals, point.distortion, point.information, point.slope, gap)
-
-
-def _letter_channels(
-    letters: Sequence[Letter], saddle: Saddle, slope: float
-) -> tuple[tuple[Array, ...], float]:
-    """The channels of these weights at a slope, and their distortion."""
-    given = zip(letters, saddle.weights, strict=True)
-    channels = tuple(letter.conditionals(weights, slope) for letter, weights in given)
-    pairs = zip(letters, channels, strict=True)
-    return channels, math.fsum(each.times * each.distortion(channel) for each, channel in pairs)
+    tangent = point.tangent
+    least = max((tangent.intercept - wanted) / tangent.slope, 0.0)
+    gap = max(0.0, point.distortion - least)
+    return RatePoint(point.conditionals, point.distortion, point.information, tangent, gap)
 
 
 # Mutual information: the optimum under it (PD-MIP), and that of any mechanism found.

@@ -5,6 +5,7 @@ whole curve.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -42,6 +43,7 @@ from whosin.errors import (
     read_whole,
     require_exactly_one,
     require_extras,
+    shorten,
     spell,
 )
 from whosin.exact import Array, rational, round_down, round_up
@@ -242,14 +244,15 @@ def best(
 
 
 def _read_level(epsilon: object, notion: str) -> float:
-    value = math.inf if epsilon in (math.inf, "inf") else float(rational(epsilon, "epsilon"))
+    if epsilon in (math.inf, "inf"):
+        return math.inf
+    value = rational(epsilon, "epsilon")
     if value < 0:
         raise invalid_value("epsilon", "at least 0", spell(value))
-    if MAX_DISTORTION_EPSILON < value < math.inf and notion != "mutual-information":
-        raise invalid_value(
-            "epsilon", f"at most {spell(MAX_DISTORTION_EPSILON)}, or infinite", spell(value)
-        )
-    return value
+    most = MAX_DISTORTION_EPSILON if notion != "mutual-information" else sys.float_info.max
+    if value > most:
+        raise invalid_value("epsilon", f"at most {spell(most)}, or infinite", shorten(value))
+    return float(value)
 
 
 def best_at_epsilon(known: Structure, cost: Array, notion: str, epsilon: float) -> Optimum:

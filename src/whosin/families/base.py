@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from whosin.errors import InvalidInput, Unsupported, check_kind, invalid_value, spell
+from whosin.errors import InvalidInput, Unsupported, check_kind, spell
 from whosin.exact import Array, chosen_percent, flint_rational, number_range, rational, read_ranged
 from whosin.priors import FixedSize, Independent, Prior, Table, Uniform
 from whosin.spaces.arrays import Underflow, check_underflow
@@ -449,7 +449,8 @@ def read_interval(low: object, high: object) -> Range:
     accepted = "between 0 and 1"
     ends = read_ranged(low, "low", accepted), read_ranged(high, "high", accepted)
     if ends[0] > ends[1]:
-        raise invalid_value("low", f"at most high, {high}", low)
+        message = f"the range ends at {high}, below its beginning, {low}"
+        raise InvalidInput(message, field="low", value=low, hint=f"write {high}..{low}")
     if ends[0] == ends[1] and ends[0] in (0, 1):
         message = f"a belief of {low} is certain, so there is nothing to protect"
         hint = "give a range with some belief strictly between 0 and 1"

@@ -198,3 +198,57 @@ class CountSearch:
             )
 
         return weight
+
+
+MAX_SAMPLED_ENTRIES = 1 << 29
+"""Entries of outputs, once for each number of people who may be in, that are summed up."""
+
+
+def largest_sampled(
+    columns: CountColumns, beta: Fraction, positive: bool
+) -> tuple[float, int, int] | None:
+    """(logarithm of the largest ratio, output, others who may be in) where u others, for any u,
+    are each in with one probability: in logarithms; None where there is too much to try.
+
+    Bin(u, c)/Bin(u, c − 1) = (u − c + 1)β/(c(1 − β)) falls in c and grows with u. Negatively the
+    ratio is a mean of it over the counts of an output, so that outputs without the count 0 are at
+    most at what it is for the smallest of their counts and all people.
+    """
+    people, firsts = columns.space.size, columns.starts[:-1]
+    factorials = np.append(0, np.cumsum(np.log(np.arange(1, people + 1, dtype=np.longdouble))))
+    inside, outside = (np.log(np.longdouble(float(p))) for p in (beta, 1 - beta))
+    least = columns.counts[firsts].astype(float)
+    with ignore_division():
+        bounds = np.log((people - least) / least * float(beta / (1 - beta)))
+    if positive:
+        bounds = np.full(len(firsts), math.inf)
+    best, work = (0.0, 0, 0), 0
+    for output in np.argsort(-bounds, kind="stable").tolist():
+        if bounds[output] <= best[0]:
+            break
+        part = columns.column(output)
+        counts, logs = columns.counts[part], columns.logs[part]
+        work += len(counts) * people
+        if work > MAX_SAMPLED_ENTRIES:
+            return None
+        step = max(1, (1 << 18) // len(counts))
+        for start in range(0, people, step):
+            unsure = np.arange(start, min(start + step, people))[:, None]
+            sides = []
+            for others in (counts - 1, counts):
+                placed = np.clip(others, 0, unsure)
+                weights = factorials[unsure] - factorials[placed] - factorials[unsure - placed]
+                weights = weights + placed * inside + (unsure - placed) * outside
+                terms = np.where((others >= 0) & (others <= unsure), weights + logs, -np.inf)
+                most = terms.max(axis=1, keepdims=True)
+                anchor = np.where(most > -np.inf, most, 0)
+                with ignore_division():
+                    sums = np.log(np.exp((terms - anchor).astype(float)).sum(axis=1))
+                sides.append(sums + anchor[:, 0])
+            present, absent = sides if positive else sides[::-1]
+            with ignore_division():
+                growth = present - absent
+            growth = np.nan_to_num(growth, nan=-np.inf, posinf=np.inf)
+            place = int(np.argmax(growth))
+            best = max(best, (float(growth[place]), output, start + place))
+    return best

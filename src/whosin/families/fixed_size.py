@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil, floor
@@ -38,7 +38,14 @@ from whosin.families.base import (
 )
 from whosin.families.explicit import Explicit
 from whosin.families.maxima import worst_candidate_of_maximum
-from whosin.families.odds_search import MAX_SEARCHED_PEOPLE, OddsSearch, list_shares
+from whosin.families.odds_search import (
+    MAX_SEARCHED_PEOPLE,
+    OddsSearch,
+    alike_shifts,
+    list_shares,
+    swap_of_two,
+    worst_alike,
+)
 from whosin.priors import FixedSize as FixedSizePrior
 from whosin.priors import Prior
 from whosin.spaces.arrays import BLOCK_ELEMENTS, exceeds_best, first_at_least, largest_ratio
@@ -46,8 +53,9 @@ from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice, sprea
 from whosin.spaces.statistics import Contributions, Count, CountColumns
 from whosin.spaces.worlds import Subsets
 
-MAX_INSERTED_CANDIDATES = 24
-"""Up to this many candidates insertion is faster than partial sorting."""
+MAX_INSERTED_CANDIDATES, MAX_SPREAD_PEOPLE = 24, 20
+"""Up to this many candidates insertion is faster than partial sorting; up to this many people
+maxima are spread over all sets."""
 
 
 @dataclass(frozen=True)
@@ -413,11 +421,11 @@ class FixedSize(Bounded):
     For each base T it is the largest Pr[o|T∪t] over the smallest: running extremes, never pairs.
 
     With bounds that ratio is an upper bound (T11), tight when low + high = 1. The witness is then
-    the best prior that has one of several candidates in, or all but one, by a fractional knapsack
-    over their beliefs: where it meets the bound, or the family has no other priors, as for two
-    people, that is the level; elsewhere it is `Level.lower`, and the odds of few people are
-    searched for a better one and a smaller bound. Where there are no priors at all nobody is
-    uncertain, and the level is 1.
+    the best prior whose other uncertain people are alike, or that has one of several candidates in,
+    or all but one, by a fractional knapsack over their beliefs: where it meets the bound, or the
+    family has no other priors, that is the level; elsewhere it is `Level.lower`, and the odds of
+    few people are searched for a better one and a smaller bound. Where there are no priors at all
+    nobody is uncertain, and the level is 1.
     """
 
     low: object = 0
@@ -497,9 +505,14 @@ class FixedSize(Bounded):
             yield from worst_swap(likelihoods, lattice, positive, *self.swaps)
             return
         people = lattice.space.size
+        yield from worst_alike(likelihoods, lattice, self.bounds, positive)
+        spread = not isinstance(lattice, MaximumLattice) or people <= MAX_SPREAD_PEOPLE
         for shares, beliefs in list_shares(low, high, people):
-            if choice := _worst_choice(likelihoods, lattice, shares, positive):
+            searched = spread or len(set(shares)) == 1
+            if searched and (choice := _worst_choice(likelihoods, lattice, shares, positive)):
                 yield choice.as_worst(lattice, *beliefs)
+        if not spread:
+            return
         # All but one of them: one of them, seen from those who are absent. Complementing every
         # world reverses a grid's numbering and exchanges present with absent.
         grid, array = spread_on_grid(lattice, likelihoods)
@@ -531,6 +544,7 @@ class FixedSize(Bounded):
             yield from self._swap_shift(sums, positive)
             return
         low, high = self.bounds
+        yield from alike_shifts(sums, self.bounds, positive)
         yield from _shift_choices(sums, low, high, positive)
         # The sum over those who are absent is the total less that over those who are present.
         mirrored = replace(sums, weights=tuple(-weight for weight in sums.weights))
@@ -684,17 +698,3 @@ def largest_swap(array: Array, lattice: Lattice) -> tuple[Any, int, int] | None:
             base, output = first_at_least(largest, smallest, ratio)
             best = ratio, int(base), start + int(output)
     return best
-
-
-def swap_of_two(
-    space: Subsets, base: Collection[int], named: int, other: int
-) -> Callable[[Fraction], Prior]:
-    """The fixed-size prior with two worlds: the base with one entity, or with the other."""
-    known = set(base)
-
-    def prior(belief: Fraction) -> Prior:
-        odds = [Fraction(entity in known) for entity in range(space.size)]
-        odds[named], odds[other] = belief, ONE_HALF
-        return FixedSizePrior(odds, len(known) + 1)
-
-    return prior

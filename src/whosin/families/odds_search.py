@@ -1,4 +1,4 @@
-"""Beliefs bounded on both sides under a known size: branch and bound on the odds of few people.
+"""Beliefs bounded on both sides under a known size: others who are alike, and searches of odds.
 
 Of m uncertain people s are in, with probability in proportion to the product of their odds θ. For
 entity t the ratio Pr[o|t]/Pr[o|¬t] depends on the others' odds alone, up to a factor, and with
@@ -13,18 +13,27 @@ are negatively associated.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations, product
 from math import ceil
+from typing import Any
 
 import numpy as np
 
-from whosin.exact import Array
-from whosin.families.base import Range, Worst
+from whosin.exact import ONE_HALF, Array
+from whosin.families.base import Range, Shift, Worst, far_apart
 from whosin.priors import FixedSize, Prior
-from whosin.spaces.arrays import ignore_division
+from whosin.spaces.arrays import (
+    BLOCK_ELEMENTS,
+    exceeds_best,
+    first_at_least,
+    ignore_division,
+    largest_ratio,
+)
+from whosin.spaces.quotients import CountLattice, Lattice, MaximumLattice
+from whosin.spaces.statistics import Contributions
 from whosin.spaces.worlds import Subsets
 
 MAX_SEARCHED_PEOPLE = 6
@@ -67,6 +76,163 @@ def list_shares(
         if shares not in seen:
             seen.add(shares)
             yield shares, (max(low, 1 - high / shares[0]), min(high, 1 - low / shares[-1]))
+
+
+def swap_of_two(
+    space: Subsets, base: Collection[int], named: int, other: int
+) -> Callable[[Fraction], Prior]:
+    """The fixed-size prior with two worlds: the base with one entity, or with the other."""
+    known = set(base)
+
+    def prior(belief: Fraction) -> Prior:
+        odds = [Fraction(entity in known) for entity in range(space.size)]
+        odds[named], odds[other] = belief, ONE_HALF
+        return FixedSize(odds, len(known) + 1)
+
+    return prior
+
+
+# Others who are alike: s of m uncertain people are in, and all but the named one are of one kind,
+# with one belief. Given the named one s − 1 of the others are in, else s of them, whoever they are:
+# two classes of worlds that exchange one person for another, as in the bound (T11). So the bound is
+# attained wherever there are enough people of a kind.
+
+
+@dataclass(frozen=True)
+class Shape:
+    """How many of the others are in beside the named one, and how many are out then; the beliefs in
+    the named one that leave the others' in range."""
+
+    inside: int
+    outside: int
+    low: Fraction
+    high: Fraction
+
+    @property
+    def others(self) -> int:
+        return self.inside + self.outside
+
+    def prior(
+        self, space: Subsets, entity: int, others: Sequence[int], known: Collection[int]
+    ) -> Callable[[Fraction], Prior]:
+        """The prior at a belief in the entity; a known set, the others apart, is in."""
+        alike = set(others[: self.others])
+        size = self.inside + 1 + len(set(known) - alike)
+
+        def prior(belief: Fraction) -> Prior:
+            odds = belief / (1 - belief) * Fraction(self.outside, self.inside + 1)
+            shares = [
+                ONE_HALF if each in alike else Fraction(each in known) for each in range(space.size)
+            ]
+            shares[entity] = odds / (1 + odds)
+            return FixedSize(shares, size)
+
+        return prior
+
+
+def list_shapes(low: Fraction, high: Fraction, most: int) -> list[Shape]:
+    """The shapes with up to so many others, without those that need more people of a kind than
+    another one with the same beliefs."""
+    found: list[Shape] = []
+    for inside in range(most):
+        fewest = max(1, ceil((inside + 1) * (1 - high) / high))
+        if any(each.outside <= fewest and (each.low, each.high) == (low, high) for each in found):
+            break
+        for outside in range(fewest, most - inside + 1):
+            others = inside + outside
+            ends = max(low, inside + 1 - others * high), min(high, inside + 1 - others * low)
+            if ends[0] > ends[1]:
+                break
+            if not any(
+                each.outside <= outside and each.low <= ends[0] and ends[1] <= each.high
+                for each in found
+            ):
+                found.append(Shape(inside, outside, *ends))
+            if ends == (low, high):
+                break
+    return [each for each in found if each.others > 1]  # two people swap
+
+
+def worst_alike(array: Array, lattice: Lattice, beliefs: Range, positive: bool) -> Iterator[Worst]:
+    """For each shape its worst case on a quotient."""
+    if isinstance(lattice, MaximumLattice):
+        yield from _worst_alike_maximum(array, lattice, beliefs, positive)
+        return
+    assert isinstance(lattice, CountLattice)
+    classes, lengths, strides = np.arange(lattice.worlds), lattice.lengths, lattice.strides
+    for shape in list_shapes(*beliefs, max(lengths) - 1):
+        best: tuple[Any, int, int, int, int] | None = None
+        for other, length in enumerate(lengths):
+            if length <= shape.others:
+                continue
+            counts = classes // strides[other] % length
+            room = (counts >= shape.inside) & (length - 1 - counts >= shape.outside)
+            for named in range(len(lengths)):
+                free = classes // strides[named] % lengths[named] < lengths[named] - 1
+                bases = np.flatnonzero(room & free) if named != other else classes[:0]
+                step = max(1, BLOCK_ELEMENTS // array.shape[1])
+                for start in range(0, len(bases), step):
+                    some = bases[start : start + step]
+                    sides = array[some + strides[named]], array[some + strides[other]]
+                    sides = sides if positive else sides[::-1]
+                    ratio = largest_ratio(*sides)
+                    if exceeds_best(ratio, None if best is None else best[0]):
+                        row, output = first_at_least(*sides, ratio)
+                        best = ratio, int(output), named, other, int(some[row])
+        if best is not None:
+            ratio, output, named, other, base = best
+            known, kind = set(lattice.representative(base)), lattice.kinds[other]
+            others = sorted(kind, key=lambda each: each not in known)
+            # As many of them in as the shape has, and the others out.
+            inside = len(known & set(kind)) - shape.inside
+            entity = lattice.kinds[named][lattice.counts(base)[named]]
+            prior = shape.prior(lattice.space, entity, others[inside:], known)
+            worlds = (
+                ((base + strides[named], Fraction(1)),),
+                ((base + strides[other], Fraction(1)),),
+            )
+            yield Worst(ratio, entity, output, shape.low, shape.high, prior, *worlds)
+
+
+def _worst_alike_maximum(
+    array: Array, lattice: MaximumLattice, beliefs: Range, positive: bool
+) -> Iterator[Worst]:
+    """The others are below someone who is known to be in, and the named one above."""
+    people, extreme = lattice.space.size, np.maximum if positive else np.minimum
+    above = extreme.accumulate(array[::-1], axis=0)[::-1]
+    for shape in list_shapes(*beliefs, people - 2):
+        first = shape.others + 1
+        sides = (above[first + 1 :], array[first:-1])
+        sides = sides if positive else sides[::-1]
+        ratio = largest_ratio(*sides)
+        row, output = first_at_least(*sides, ratio)
+        base = first + int(row)
+        column = array[base + 1 :, output]
+        rank = base + 1 + int(column.argmax() if positive else column.argmin())
+        entity, known = lattice.order[rank - 1], {lattice.order[base - 1]}
+        prior = shape.prior(lattice.space, entity, lattice.order[: base - 1], known)
+        classes = ((rank, Fraction(1)),), ((base, Fraction(1)),)
+        yield Worst(ratio, entity, int(output), shape.low, shape.high, prior, *classes)
+
+
+def alike_shifts(sums: Contributions, beliefs: Range, positive: bool) -> Iterator[Shift]:
+    """The same for noise on a sum: the named one adds least or most."""
+    order = sorted(range(len(sums.kinds)), key=sums.weights.__getitem__)
+    ends = {*order[:2], *order[-2:]}
+    for shape in list_shapes(*beliefs, max(map(len, sums.kinds))):
+        pairs = [
+            (sums.distance(named, other), named, other)
+            for other, members in enumerate(sums.kinds)
+            for named in ends - {other}
+            if len(members) >= shape.others
+        ]
+        if pairs:
+            distance, named, other = max(pairs)
+            entity = sums.kinds[named][0]
+            shown = {named: 1, other: shape.inside} if positive else {other: shape.inside + 1}
+            prior = shape.prior(sums.space, entity, sums.kinds[other], ())
+            ends_of = far_apart(distance, positive)
+            yield Shift(entity, sums.total(shown), shape.low, shape.high, prior, *ends_of)
 
 
 @dataclass(frozen=True, eq=False)

@@ -55,7 +55,7 @@ from whosin.families.base import (
     sums_given,
     vary_belief,
 )
-from whosin.families.count_search import CountSearch, worst_known_count
+from whosin.families.count_search import CountSearch, largest_sampled, worst_known_count
 from whosin.families.explicit import Explicit, worst_for_prior
 from whosin.families.independent import one_of_two
 from whosin.families.maxima import worst_known_maximum, worst_sampled_maximum
@@ -63,7 +63,6 @@ from whosin.priors import Independent as IndependentPrior
 from whosin.priors import Prior, Uniform
 from whosin.spaces.arrays import (
     MIN_LIKELIHOOD,
-    Underflow,
     check_underflow,
     exceeds_best,
     first_at_least,
@@ -425,18 +424,19 @@ class FixedProbability(Family):
         self, columns: CountColumns, positive: bool
     ) -> tuple[float, int, int] | None:
         """(logarithm of the ratio, output, others who may be in), for not too many outputs: with
-        one more who may be in, each count's mean is that of two neighbours."""
-        if columns.space.size**2 * (len(columns.starts) - 1) > MAX_SAMPLED_OPERATIONS:
-            return None
+        one more who may be in, each count's mean is that of two neighbours; or where these leave
+        the floats, or some output is impossible, in logarithms."""
+        if columns.space.size**2 * (len(columns.starts) - 1) > MAX_SAMPLED_OPERATIONS or (
+            len(columns.counts) < (columns.space.size + 1) * (len(columns.starts) - 1)
+        ):
+            return largest_sampled(columns, rational(self.beta), positive)
         beta, means, best = float(rational(self.beta)), columns.table, (0.0, 0, 0)
-        if not means[0].all():
-            return None
         for unsure in range(columns.space.size):
             if unsure:
                 means = beta * means[1:] + (1 - beta) * means[:-1]
             below, above = means[:2] if positive else means[1::-1]
             if below.min() < MIN_LIKELIHOOD:
-                raise Underflow
+                return largest_sampled(columns, rational(self.beta), positive)
             with ignore_division():
                 growth = np.log(above / below)
             output = int(np.argmax(growth))

@@ -1,4 +1,3 @@
-from .association import STATISTIC_NAMES as STATISTIC_NAMES
 from .association import STUDY_RELATIONS as STUDY_RELATIONS
 from .association import allele_frequencies as allele_frequencies
 from .association import allelic_chi2 as allelic_chi2

@@ -238,9 +238,6 @@ STUDY_RELATIONS = ("genotype", "label-swap")
 LINEAR_RELATIONS = ("stratum-swap", "label", "trait")
 """Relations that only linear scores have: labels are exchanged inside a public stratum; one label
 changes and the number of cases with it; or one value of a quantitative trait does."""
-STATISTIC_NAMES = (
-    *("allelic-chi2", "genotypic-chi2", "case-frequency", "allele-counts", "distance-score"),
-)
 
 
 def sensitivity(
@@ -265,9 +262,19 @@ def sensitivity(
     controls = read_whole(controls, "controls", MIN_GROUP_SIZE)
     snps = read_whole(snps, "snps", 1)
     check_relation(relation)
-    if statistic not in STATISTIC_NAMES:
-        raise UnknownName("statistic", str(statistic), STATISTIC_NAMES)
-    return Rational(snps * _snp_sensitivity(statistic, cases, controls, relation == "label-swap"))
+    swap, people, product = relation == "label-swap", cases + controls, cases * controls
+    lost = Fraction(people, 2 * product) if swap else Fraction(1, max(cases, controls) + 1)
+    genotypic = (1 + swap) * Fraction(people * people, product) * (1 - lost)
+    of_one_snp = {
+        "allelic-chi2": 2 * genotypic,
+        "genotypic-chi2": genotypic,
+        "case-frequency": Fraction(1, cases),
+        "allele-counts": Fraction(4 if swap else 2),
+        "distance-score": Fraction(1),
+    }
+    if statistic not in of_one_snp:
+        raise UnknownName("statistic", str(statistic), of_one_snp)
+    return Rational(snps * of_one_snp[statistic])
 
 
 def imputed_sensitivity(statistic: str, cases: int, controls: int, relation: str) -> Fraction:
@@ -290,19 +297,3 @@ def imputed_sensitivity(statistic: str, cases: int, controls: int, relation: str
 def check_relation(relation: object) -> None:
     if relation not in STUDY_RELATIONS:
         raise UnknownName("relation", str(relation), STUDY_RELATIONS)
-
-
-def _snp_sensitivity(statistic: str, cases: int, controls: int, swap: bool) -> Fraction:
-    if statistic == "case-frequency":
-        return Fraction(1, cases)
-    if statistic == "allele-counts":
-        return Fraction(4 if swap else 2)
-    if statistic == "distance-score":
-        return Fraction(1)
-    people, product = cases + controls, cases * controls
-    share = Fraction(people * people, product)
-    if swap:
-        genotypic = 2 * share * (1 - Fraction(people, 2 * product))
-    else:
-        genotypic = share * (1 - Fraction(1, max(cases, controls) + 1))
-    return genotypic if statistic == "genotypic-chi2" else 2 * genotypic

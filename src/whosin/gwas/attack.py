@@ -80,20 +80,17 @@ class AttackPoint:
 
     @property
     def power_interval(self) -> tuple[float, float]:
-        """The 95% interval of the power: what sampling the cases leaves open."""
-        return share_interval(self.recognised, self.cases)
+        """The exact 95% interval of the power (Clopper and Pearson): what sampling the cases leaves
+        open."""
+        count, total = self.recognised, self.cases
+        low = betaincinv(count, total - count + 1, 0.025) if count else 0.0
+        high = betaincinv(count + 1, total - count, 0.975) if count < total else 1.0
+        return float(low), float(high)
 
     def posterior(self, prior: float) -> float:
         """How sure one may be of whoever is recognised, having been `prior` sure."""
         hit, miss = self.power * prior, self.false_positives * (1 - prior)
         return hit / (hit + miss) if hit + miss else prior
-
-
-def share_interval(count: int, total: int, error: float = 0.05) -> tuple[float, float]:
-    """The exact interval (Clopper and Pearson) of a share that `count` of `total` showed."""
-    low = betaincinv(count, total - count + 1, error / 2) if count else 0.0
-    high = betaincinv(count + 1, total - count, 1 - error / 2) if count < total else 1.0
-    return float(low), float(high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,12 +173,10 @@ def _run_tests(
     crowd: GenotypePanel, snps: Array, scale: float, rate: float, rng: np.random.Generator
 ) -> list[AttackPoint]:
     tests = [(statistic, source) for source in FREQUENCY_SOURCES for statistic in ATTACK_STATISTICS]
-    members = np.zeros((len(tests), len(crowd.cases)))
-    outsiders = np.zeros((len(tests), len(crowd.outsiders)))
+    scores = _TestScores(crowd, len(tests))
     for first in range(0, len(snps), ATTACK_CHUNK_SNPS):
         genotypes = crowd.bed.genotypes(snps[first : first + ATTACK_CHUNK_SNPS])
-        cases, others = genotypes[:, crowd.cases], genotypes[:, crowd.outsiders]
-        case, size = _allele_frequency(cases)
+        case, size = _allele_frequency(genotypes[:, crowd.cases])
         reference, _ = _allele_frequency(genotypes[:, crowd.reference])
         reference = np.clip(reference, 0.5 / len(crowd.reference), 1 - 0.5 / len(crowd.reference))
         noisy = _guess_frequencies(case, reference, size, scale, rng)
@@ -189,12 +184,34 @@ def _run_tests(
         tables = [
             _score_table(statistic, frequencies[source], reference) for statistic, source in tests
         ]
-        members += _score_people(np.array(tables), cases)
-        outsiders += _score_people(np.array(tables), others)
-    return [
-        _judge_test(members[index], outsiders[index], rate, (len(snps), *test))
-        for index, test in enumerate(tests)
-    ]
+        scores.add(np.array(tables), genotypes)
+    return scores.judge(rate, [(len(snps), *test) for test in tests])
+
+
+class _TestScores:
+    """Scores of cases and of outsiders (tests × people), SNPs added up by and by."""
+
+    def __init__(self, crowd: GenotypePanel, tests: int) -> None:
+        self.groups = crowd.cases, crowd.outsiders
+        self.totals = [np.zeros((tests, len(group))) for group in self.groups]
+
+    def add(self, tables: Array, genotypes: Array) -> None:
+        """Add what 0, 1 and 2 copies say (tests × SNPs × 3); missing genotypes add nothing."""
+        for total, group in zip(self.totals, self.groups, strict=True):
+            for copies in range(3):
+                has = (genotypes[:, group] == copies).astype(np.float32)
+                total += tables[:, :, copies].astype(np.float32) @ has
+
+    def judge(self, rate: float, about: Sequence[tuple[int, str, str]]) -> list[AttackPoint]:
+        """How many cases score above all but a share of the outsiders, by each test."""
+        points = []
+        inside, outside = self.totals
+        for members, outsiders, test in zip(inside, outside, about, strict=True):
+            threshold = np.sort(outsiders)[-int(rate * len(outsiders)) - 1]
+            hits, misses = members > threshold, outsiders > threshold
+            counts = int(hits.sum()), len(hits), int(misses.sum()), len(misses)
+            points.append(AttackPoint(*test, *counts))
+        return points
 
 
 def _check_rate(crowd: GenotypePanel, rate: float) -> None:
@@ -206,16 +223,6 @@ def _check_rate(crowd: GenotypePanel, rate: float) -> None:
             f"study has {crowd.controls}"
         )
         raise InvalidInput(message, field="controls", value=crowd.controls)
-
-
-def _judge_test(
-    members: Array, outsiders: Array, rate: float, about: tuple[int, str, str]
-) -> AttackPoint:
-    """How many members score above all but a share of the outsiders."""
-    allowed = int(rate * len(outsiders))
-    threshold = np.sort(outsiders)[-allowed - 1]
-    hits, misses = members > threshold, outsiders > threshold
-    return AttackPoint(*about, int(hits.sum()), len(hits), int(misses.sum()), len(misses))
 
 
 def attack_tables(
@@ -241,11 +248,10 @@ def attack_tables(
     check_sequence(tables, "tables")
     check_same_snps(tables)
     read_whole(seed, "seed", 0)
-    snps = crowd.bed.names
-    ours, theirs, turned = match_snps(tables[0].snps, snps)
+    ours, theirs, turned = match_snps(tables[0].snps, crowd.bed.names)
     if reference is not None:
         crowd = crowd.with_all_outsiders()
-        expected = _reference_frequencies(reference, snps)
+        expected = _reference_frequencies(reference, crowd.bed.names)
         found = ~np.isnan(expected[theirs])
         ours, theirs, turned = ours[found], theirs[found], turned[found]
     _check_rate(crowd, rate)
@@ -262,73 +268,59 @@ def attack_tables(
     points = []
     for size in wanted:
         chosen = np.sort(order[:size])
-        rows, places, flip = ours[chosen], theirs[chosen], turned[chosen]
-        known = (
-            None if reference is None else np.where(flip, 1 - expected[places], expected[places])
-        )
-        run = _TableTests(crowd, tables, rows, with_frequencies)
-        for first in range(0, size, ATTACK_CHUNK_SNPS):
-            part = slice(first, first + ATTACK_CHUNK_SNPS)
-            run.add(places[part], flip[part], part, None if known is None else known[part])
-        points += run.points(size, rate)
+        places, flip = theirs[chosen], turned[chosen]
+        known = None
+        if reference is not None:
+            known = np.where(flip, 1 - expected[places], expected[places])
+        snps = ours[chosen], places, flip
+        points += _run_table_tests(crowd, tables, with_frequencies, snps, known, rate)
     return points
 
 
-class _TableTests:
-    """Scores of everybody, SNPs added up by and by."""
-
-    def __init__(
-        self,
-        crowd: GenotypePanel,
-        tables: Sequence[ResultsTable],
-        rows: Array,
-        with_frequencies: bool,
-    ) -> None:
-        self.crowd, people = crowd, (len(crowd.cases), len(crowd.outsiders))
-        self.case = tables[0].case[rows] if with_frequencies else None
-        self.totals = [np.zeros((len(ATTACK_STATISTICS), size)) for size in people]
-        given = [each for each in tables if each.beta is not None and each.error is not None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            columns = [each.beta[rows] / each.error[rows] for each in given]  # type: ignore[index]
-        self.z = np.nan_to_num(np.array(columns), nan=0.0, posinf=0.0, neginf=0.0)
-        self.products = [np.zeros((len(given), size)) for size in people]
-
-    def add(self, places: Array, flip: Array, part: slice, known: Array | None) -> None:
-        genotypes = self.crowd.bed.genotypes(places)
+def _run_table_tests(
+    crowd: GenotypePanel,
+    tables: Sequence[ResultsTable],
+    with_frequencies: bool,
+    snps: tuple[Array, Array, Array],
+    known: Array | None,
+    rate: float,
+) -> list[AttackPoint]:
+    """The tests of some SNPs: their rows in the tables, their places among the genotypes, and
+    whether the alleles are turned; `known` are frequencies of other people."""
+    rows, places, flip = snps
+    given = [each for each in tables if each.beta is not None and each.error is not None]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        columns = [each.beta[rows] / each.error[rows] for each in given]  # type: ignore[index]
+    z = np.nan_to_num(np.array(columns), nan=0.0, posinf=0.0, neginf=0.0)
+    frequencies, odds = _TestScores(crowd, len(ATTACK_STATISTICS)), _TestScores(crowd, len(given))
+    least = 0.5 / max(len(crowd.reference), len(crowd.outsiders))
+    for first in range(0, len(rows), ATTACK_CHUNK_SNPS):
+        part = slice(first, first + ATTACK_CHUNK_SNPS)
+        genotypes = crowd.bed.genotypes(places[part])
         there = genotypes != MISSING_GENOTYPE
-        genotypes = np.where(there & flip[:, None], 2 - genotypes, genotypes)
-        if known is None:
-            known, _ = _allele_frequency(genotypes[:, self.crowd.reference])
-        least = 0.5 / max(len(self.crowd.reference), len(self.crowd.outsiders))
-        p = np.clip(known, least, 1 - least)
-        groups = genotypes[:, self.crowd.cases], genotypes[:, self.crowd.outsiders]
-        if self.case is not None:
-            f = np.where(np.isnan(self.case[part]), p, self.case[part])
-            tests = np.array([_score_table(statistic, f, p) for statistic in ATTACK_STATISTICS])
-            for total, group in zip(self.totals, groups, strict=True):
-                total += _score_people(tests, group)
-        if len(self.z):
-            spread = np.sqrt(2 * p * (1 - p))
-            genome = (np.arange(3) - 2 * p[:, None]) / spread[:, None]
-            tests = self.z[:, part, None] * genome
-            for total, group in zip(self.products, groups, strict=True):
-                total += _score_people(tests, group)
-
-    def points(self, size: int, rate: float) -> list[AttackPoint]:
-        made = []
-        if self.case is not None:
-            for index, statistic in enumerate(ATTACK_STATISTICS):
-                members, outsiders = (total[index] for total in self.totals)
-                about = size, statistic, "published"
-                made.append(_judge_test(members, outsiders, rate, about))
-        if len(self.z):
-            members, outsiders = (products[0] for products in self.products)
-            if len(self.z) > 1:
-                inverse = np.linalg.pinv(self.z @ self.z.T)
-                members, outsiders = (((inverse @ b) * b).sum(axis=0) for b in self.products)
-            about = size, REGRESSION_STATISTIC, "published"
-            made.append(_judge_test(members, outsiders, rate, about))
-        return made
+        genotypes = np.where(there & flip[part, None], 2 - genotypes, genotypes)
+        usual = (
+            _allele_frequency(genotypes[:, crowd.reference])[0] if known is None else known[part]
+        )
+        p = np.clip(usual, least, 1 - least)
+        if with_frequencies:
+            case = tables[0].case[rows[part]]
+            f = np.where(np.isnan(case), p, case)
+            told = [_score_table(statistic, f, p) for statistic in ATTACK_STATISTICS]
+            frequencies.add(np.array(told), genotypes)
+        if given:
+            genome = (np.arange(3) - 2 * p[:, None]) / np.sqrt(2 * p * (1 - p))[:, None]
+            odds.add(z[:, part, None] * genome, genotypes)
+    made = []
+    if with_frequencies:
+        about = [(len(rows), statistic, "published") for statistic in ATTACK_STATISTICS]
+        made += frequencies.judge(rate, about)
+    if given:
+        if len(given) > 1:
+            inverse = np.linalg.pinv(z @ z.T)
+            odds.totals = [((inverse @ b) * b).sum(axis=0)[None] for b in odds.totals]
+        made += odds.judge(rate, [(len(rows), REGRESSION_STATISTIC, "published")])
+    return made
 
 
 def _reference_frequencies(path: str | Path, snps: Snps) -> Array:
@@ -377,12 +369,3 @@ def _score_table(statistic: str, case: Array, reference: Array) -> Array:
     f = np.clip(f, 1e-4, 1 - 1e-4)
     table = copies * np.log(f / p) + (2 - copies) * np.log((1 - f) / (1 - p))
     return table
-
-
-def _score_people(tables: Array, genotypes: Array) -> Array:
-    """Tests × people: Σ over SNPs of the table's entry; missing genotypes add nothing."""
-    total = np.zeros((len(tables), genotypes.shape[1]))
-    for copies in range(3):
-        has = (genotypes == copies).astype(np.float32)
-        total += tables[:, :, copies].astype(np.float32) @ has
-    return total

@@ -42,6 +42,7 @@ from whosin.gwas.release import study_registration
 from whosin.gwas.study import Study
 from whosin.ledger import Cost, Ledger, Spend
 from whosin.ledger.registration import Registration
+from whosin.ledger.registry import describe_copy
 
 BEACON_ACCOUNT = "beacon"
 BEACON_RELATIONS = ("replace", "add-remove")
@@ -200,12 +201,14 @@ def answer_beacon(
     registration = replace(genotype, domains=domains)
     name = f"{dataset}:{BEACON_ACCOUNT}"
     check_one_sided(plan)
-    ledger.admit(name, plan, resume=True, registration=registration)
+    _refuse_copy(ledger, name, registration)
+    ledger.admit(name, plan, resume=True, registration=registration, new_people=None)
     stored = ledger.record(name)[2]
     counts = study.genotyped()
     made = []
     for asked in alleles:
-        (snp, allele), request = asked, _request_name(asked)
+        snp, allele = asked
+        request = f"beacon {snp}:{allele}"
         again = request in stored
         if not again:
             _refuse_other_allele(ledger, name, snp, request)
@@ -224,8 +227,11 @@ def answer_beacon(
     return made
 
 
-def _request_name(allele: Allele) -> str:
-    return f"beacon {allele[0]}:{allele[1]}"
+def _refuse_copy(ledger: Ledger, name: str, registration: Registration) -> None:
+    """The same people have one beacon; their genomes may have another budget for studies."""
+    beacons = (each for each in ledger.copies(name, registration) if each.endswith(BEACON_ACCOUNT))
+    if name not in ledger.datasets() and (other := next(beacons, None)):
+        raise BudgetRefused(describe_copy(name, other), field="dataset", value=name)
 
 
 def _beacon_spend(request: str, cost: float, registration: Registration) -> Spend:

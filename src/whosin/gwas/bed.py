@@ -158,21 +158,16 @@ def open_bed(path: str | Path, people: int, snps: int | None = None) -> Bed:
     return Bed(bed_path, people, rows)
 
 
-def pack_genotypes(copies: Array) -> bytes:
-    """The .bed bytes of copies of A1 (SNPs × people; −1 is missing)."""
-    snps, people = copies.shape
-    codes = np.zeros((snps, -(-people // 4) * 4), dtype=np.uint8)
-    codes[:, :people] = CODES_BY_COPIES[copies]
-    quads = codes.reshape(snps, -1, 4) << np.arange(0, 8, 2, dtype=np.uint8)
-    packed: Array = np.bitwise_or.reduce(quads, axis=2)
-    return packed.tobytes()
-
-
 def write_bed(path: str | Path, blocks: Iterable[Array]) -> None:
+    """Write copies of A1 (SNPs × people; −1 is missing), block by block."""
     with create_file(sibling_path(path, ".bed"), binary=True) as file:
         file.write(BED_MAGIC + bytes([SNP_MAJOR]))
-        for block in blocks:
-            file.write(pack_genotypes(block))
+        for copies in blocks:
+            snps, people = copies.shape
+            codes = np.zeros((snps, -(-people // 4) * 4), dtype=np.uint8)
+            codes[:, :people] = CODES_BY_COPIES[copies]
+            quads = codes.reshape(snps, -1, 4) << np.arange(0, 8, 2, dtype=np.uint8)
+            file.write(np.bitwise_or.reduce(quads, axis=2).tobytes())
 
 
 def _format_hex(data: bytes) -> str:
@@ -255,7 +250,10 @@ class _Work:
             np.bitwise_count(bits, out=ones[index])
             np.bitwise_and(bits, self.cases[:used], out=bits)
             np.bitwise_count(bits, out=ones[index + 3])
-        sums = _row_sums(ones, snps)
+        sums, table = np.zeros((6, snps), dtype=np.int64), ones.reshape(6, snps, -1)
+        for first in range(0, table.shape[2], MAX_WORDS):
+            some = table[:, :, first : first + MAX_WORDS]
+            sums += np.add.reduce(some, axis=2, dtype=np.uint16)
         cases = _genotype_counts(sums[3:], self.sizes[0])
         total = _genotype_counts(sums[:3], sum(self.sizes))
         return np.concatenate([cases, total - cases], axis=1)
@@ -272,14 +270,6 @@ def _genotype_counts(sums: Array, size: int) -> Array:
     """(0, 1, 2 copies) from the numbers of low bits, of high bits and of both."""
     low, high, both = sums
     return np.stack([both, high - both, size - low - high + both], axis=1)
-
-
-def _row_sums(ones: Array, snps: int) -> Array:
-    table = ones.reshape(6, snps, -1)
-    total = np.zeros((6, snps), dtype=np.int64)
-    for first in range(0, table.shape[2], MAX_WORDS):
-        total += np.add.reduce(table[:, :, first : first + MAX_WORDS], axis=2, dtype=np.uint16)
-    return total
 
 
 def _member_mask(members: Array, half: int) -> Array:

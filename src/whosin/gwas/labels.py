@@ -27,19 +27,18 @@ from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from whosin import noise
 from whosin.calibration import Plan, calibrate
 from whosin.calibration.targets import Target
-from whosin.documents import MAX_STUDY_BYTES, check_keys, read_json, read_words
+from whosin.documents import check_keys, read_json, read_words
 from whosin.errors import BudgetRefused, InvalidInput, UnknownName, invalid_value, read_path, spell
 from whosin.exact import Array, exp_down, log_down, number_range, rational
 from whosin.families import Family, FixedSize, Independent
 from whosin.gwas.bed import Groups
-from whosin.gwas.people import PersonName, check_instance, read_people
+from whosin.gwas.people import PersonName, check_instance, read_people, read_person_words
 from whosin.gwas.release import PRIVACY_UNIT, account_name
 from whosin.gwas.release import study_registration as register_study
 from whosin.gwas.study import Study, people_file, read_study
@@ -130,10 +129,6 @@ class LabelGroup:
     people: int
     labelled: int
 
-    def rates(self, method: str) -> tuple[Fraction, Fraction]:
-        """(α, β): how probably a case and a control are called cases."""
-        return label_rates(self.ratio, method)
-
 
 def label_rates(ratio: Fraction, method: str) -> tuple[Fraction, Fraction]:
     """(α, β): the probability that the label of a case, and of a control, says "case"."""
@@ -202,7 +197,7 @@ class LabelDraw:
         cases, true, missed = 0.0, 0.0, 0.0
         spread = np.zeros((3, 3))  # of the errors of R̂, and of true cases under both labels
         for group in self.groups:
-            alpha, beta = map(float, group.rates(self.method))
+            alpha, beta = map(float, label_rates(group.ratio, self.method))
             found = (group.labelled - group.people * beta) / (alpha - beta)
             cases, true, missed = cases + found, true + alpha * found, missed + (1 - alpha) * found
             inside = min(max(found, 0.0), group.people)
@@ -356,12 +351,12 @@ def read_priors(
     """
     file = read_path(path, "priors")
     known = {} if strata is None else _read_strata(read_path(strata, "strata"))
-    rows = _drop_header(read_words(file, MAX_STUDY_BYTES))
-    if any(len(row) < 3 for row in rows):
+    listed = read_person_words(file)
+    if not all(own for _, own in listed):
         message = f"some lines of {file.name} do not have FID, IID and a prior"
         raise InvalidInput(message, field=file.name)
-    given = {(row[0], row[1]): row[2] for row in rows}
-    if len(given) < len(rows):
+    given = {name: own[0] for name, own in listed}
+    if len(given) < len(listed):
         message = f"{file.name} has a person (family and individual) more than once"
         raise InvalidInput(message, field=file.name, hint="keep one line a person")
     words = [given.get(name) for name in names]
@@ -392,11 +387,6 @@ def _read_prior(word: str, source: str) -> tuple[Fraction, Fraction]:
     if not 0 < low <= high < 1:
         raise invalid_value(f"prior in {source}", "above 0 and below 1, such as 0.01..0.2", word)
     return low, high
-
-
-def _drop_header(rows: list[list[str]]) -> list[list[str]]:
-    named = [word.lower().lstrip("#") for word in rows[0][:2]] == ["fid", "iid"]
-    return rows[1:] if named else rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -446,7 +436,7 @@ def randomise_labels(
     *,
     own: Array | None = None,
     own_budget: bool = False,
-    new_people: bool | None = None,
+    new_people: bool = False,
     confirm: Callable[[], None] | None = None,
 ) -> LabelRelease:
     """Draw everyone's label once, paid from a ledger; asked again the same labels come back.
@@ -456,8 +446,8 @@ def randomise_labels(
             have the first one by default.
         own_budget: pay from a budget of this name, although the people have one for the labels of
             another phenotype: the curator's word that the phenotypes say nothing of each other.
-        new_people: False where people who are new to a ledger that has others are refused; True
-            records that nobody is in both, as the curator's word.
+        new_people: record that nobody has another budget of the ledger, as the curator's word;
+            people who are new to a ledger that has others are refused without it.
         confirm: called before anything is recorded or paid; not if these labels were drawn before.
 
     Raises:
@@ -470,20 +460,23 @@ def randomise_labels(
     relation = plan.plan.relation
     registration = people.registration(plan.method, relation)
     asked_name = account_name(ledger, dataset, ACCOUNT_NAMES[relation])
-    name, notes = _find_account(ledger, asked_name, registration, own_budget)
-    if plan.method == "one-sided":
-        _refuse_known_size(ledger, asked_name, registration)
     ratios = plan.ratios
     print_ = people.fingerprint(ratios, which)
-    request = _find_request(ledger, name, print_)
+    name, notes = _find_account(ledger, asked_name, registration, own_budget, print_)
+    if plan.method == "one-sided":
+        _refuse_known_size(ledger, asked_name, registration)
+    request = None
+    if name in ledger.datasets() and ledger.budget_state(name).registered is not None:
+        named = _name_request(ledger, name, print_)
+        request = named if named in ledger.requests(name, named) else None
     again = request is not None
     if request is None:
         if confirm is not None:
             confirm()
-        known = registration
         if name not in ledger.datasets():
-            known = _claim_people(ledger, name, registration, own_budget, new_people)
-        ledger.admit(name, plan.plan, registration=known)
+            _refuse_other_relations(ledger, name, registration)
+        said = None if own_budget else new_people
+        ledger.admit(name, plan.plan, registration=registration, new_people=said)
         account_name(ledger, dataset, ACCOUNT_NAMES[relation])  # again: others register too
         request = _name_request(ledger, name, print_)
 
@@ -495,12 +488,16 @@ def randomise_labels(
             alpha, beta = label_rates(ratio, plan.method)
             rows = [[1 - beta, beta], [1 - alpha, alpha]]
             drawn[theirs] = noise.randomized_response(codes[theirs], rows)
-        packed = np.packbits(drawn.astype(np.uint8)).tobytes()
-        return {"people": len(drawn), "labels": base64.b85encode(packed).decode()}
+        bits = np.packbits(drawn.astype(np.uint8)).tobytes()
+        return {"people": len(drawn), "labels": base64.b85encode(bits).decode()}
 
     debit = ledger.debit(name, request, _label_spend(plan, which, registration, request))
     [answer] = ledger.answer_debits([debit], request, draw)
-    drawn = _unpack_labels(answer)
+    try:
+        packed = np.frombuffer(base64.b85decode(str(answer["labels"])), dtype=np.uint8)
+    except (ValueError, binascii.Error):
+        raise InvalidInput("the stored labels cannot be read", field="ledger") from None
+    drawn = np.unpackbits(packed, count=int(answer["people"])).astype(np.int64)
     labels = np.full(len(people.names), -1, dtype=np.int64)
     labels[people.order] = drawn
     groups = tuple(
@@ -510,15 +507,6 @@ def randomise_labels(
     )
     made = LabelDraw(plan.method, groups)
     return LabelRelease(people, plan, made, labels, name, request, tuple(notes), again)
-
-
-def _unpack_labels(answer: dict[str, Any]) -> Array:
-    try:
-        packed = base64.b85decode(str(answer["labels"]))
-    except (ValueError, binascii.Error):
-        raise InvalidInput("the stored labels cannot be read", field="ledger") from None
-    bits = np.unpackbits(np.frombuffer(packed, dtype=np.uint8), count=int(answer["people"]))
-    return bits.astype(np.int64)
 
 
 def _label_spend(plan: LabelPlan, which: Array, registration: Registration, request: str) -> Spend:
@@ -543,18 +531,11 @@ def _name_request(ledger: Ledger, name: str, print_: str) -> str:
     return f"labels {registered.seal('rows', print_)[:32]}"
 
 
-def _find_request(ledger: Ledger, name: str, print_: str) -> str | None:
-    """The request, where these labels were paid for before."""
-    if name not in ledger.datasets() or ledger.budget_state(name).registered is None:
-        return None
-    request = _name_request(ledger, name, print_)
-    return request if request in ledger.requests(name, request) else None
-
-
 def _find_account(
-    ledger: Ledger, name: str, registration: Registration, own_budget: bool
+    ledger: Ledger, name: str, registration: Registration, own_budget: bool, print_: str
 ) -> tuple[str, list[str]]:
-    """Whose budget pays, and what is to be said of it: the people's own, under any phenotype.
+    """Whose budget pays, and what is to be said of it: the people's own, under any phenotype, and
+    always the one that these very labels were drawn from.
 
     An account for exchanged labels is bound to the labels, so those of another phenotype have one
     of their own, by the curator's word alone.
@@ -563,6 +544,9 @@ def _find_account(
     same = [other for other in ledger.copies(name, registration) if other.endswith(ending)]
     if not same or name in ledger.datasets():
         return name, []
+    for other in same:
+        if ledger.requests(other, _name_request(ledger, other, print_)):
+            return other, [f"these very labels were drawn before, for dataset {other!r}"]
     if own_budget:
         return name, [
             f"the people of {name!r} are those of dataset {same[0]!r}: each budget is for the "
@@ -583,14 +567,8 @@ def _find_account(
     ]
 
 
-def _claim_people(
-    ledger: Ledger,
-    name: str,
-    registration: Registration,
-    own_budget: bool,
-    new_people: bool | None,
-) -> Registration:
-    """The registration of a new account, once it is said whose labels these are."""
+def _refuse_other_relations(ledger: Ledger, name: str, registration: Registration) -> None:
+    """Levels of the same people under two relations do not compose."""
     same = ledger.copies(name, registration)
     ending = name[name.rindex(":") :]
     if others := [other for other in same if not other.endswith(ending)]:
@@ -599,9 +577,6 @@ def _claim_people(
             "relations do not compose"
         )
         raise BudgetRefused(message, field="dataset", value=name)
-    if own_budget or new_people is None:
-        return registration
-    return ledger.claim_people(name, registration, new_people=new_people)
 
 
 def _refuse_known_size(ledger: Ledger, name: str, registration: Registration) -> None:

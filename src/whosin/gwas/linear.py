@@ -30,33 +30,35 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 
-from whosin.documents import MAX_STUDY_BYTES, read_words
 from whosin.errors import InvalidInput, read_path, spell
 from whosin.exact import Array
-from whosin.gwas.bed import MISSING_GENOTYPE, Bed, Groups, sibling_path
+from whosin.gwas.bed import MISSING_GENOTYPE, Bed, Groups
 from whosin.gwas.people import (
     MISSING_WORDS,
     KeepList,
     PersonName,
     Snps,
     allele_counts,
+    find_people,
     missing_genotypes,
     read_people,
+    read_person_words,
 )
-from whosin.gwas.pgen import Pgen, pgen_siblings
+from whosin.gwas.pgen import Pgen
 from whosin.gwas.study import (
     COUNT_TABLE_SUFFIXES,
     VARIANT_SUFFIXES,
     Study,
     count_everybody,
-    is_pgen,
     open_genotypes,
+    people_file,
 )
 
 RESIDUAL_UNITS = 1 << 12
@@ -83,6 +85,12 @@ class LinearTerms:
     statistic: Array
     change: Array
     deviation: Array
+
+    @classmethod
+    def join(cls, parts: Iterable[Self]) -> Self:
+        """The terms of all SNPs, which came in blocks."""
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return cls(*map(np.concatenate, columns))
 
     def scores(self, threshold: Fraction, people: int) -> Array:
         """⌊C(|U| − tσ)/Δ⌋, and the least where no neighbour is different."""
@@ -186,9 +194,7 @@ class Design:
         """The terms of SNPs whose genotypes come in blocks (SNPs × people: copies of A1 or dosages,
         NaN where missing)."""
         make = self._genotype_block if relation == "genotype" else self._label_block
-        parts = [make(np.asarray(block, dtype=np.float32), relation) for block in blocks]
-        columns = zip(*((t.statistic, t.change, t.deviation) for t in parts), strict=True)
-        return LinearTerms(*(np.concatenate(column) for column in columns))
+        return LinearTerms.join(make(np.asarray(block, np.float32), relation) for block in blocks)
 
     def residuals(self, copies: Array) -> Array:
         """Genotypes less their fitted values, on the grid; 0 where missing. It sees no labels."""
@@ -231,17 +237,23 @@ class Design:
 
     def _genotype_block(self, copies: Array, _: str) -> LinearTerms:
         left = self.cases - self.basis @ (self.basis.T @ self.cases)
-        weights = np.rint(left * RESIDUAL_UNITS)
-        doses = np.rint(np.clip(np.nan_to_num(copies, nan=1.0), 0, 2) * DOSE_UNITS)
-        # Whole numbers below 2^53 in size: the sums are exact.
-        statistic = (doses.astype(np.float64) @ weights).astype(np.int64)
-        change = 2 * DOSE_UNITS * int(np.abs(weights).max())
-        return LinearTerms(statistic, np.full(len(copies), change), np.zeros(len(copies)))
+        statistic, change = weigh_genotypes(copies, np.rint(left * RESIDUAL_UNITS))[:2]
+        return LinearTerms(statistic, change, np.zeros(len(copies)))
 
 
 FIT_ROUNDS = 3
 DOSE_UNITS = 64
 """The grid of dosages, in units a copy."""
+
+
+def weigh_genotypes(copies: Array, weights: Array) -> tuple[Array, Array, Array]:
+    """(U = Σ g e, how far a genotype moves it, Σ g), for each SNP in units of the grids, where a
+    missing genotype has one copy."""
+    doses = np.rint(np.clip(np.nan_to_num(copies, nan=1.0), 0, 2) * DOSE_UNITS)
+    # Whole numbers below 2^53 in size: the sums are exact.
+    statistic = (doses.astype(np.float64) @ weights).astype(np.int64)
+    change = np.full(len(copies), 2 * DOSE_UNITS * int(np.abs(weights).max()))
+    return statistic, change, doses.astype(np.int64).sum(axis=1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -309,26 +321,22 @@ def stratify_study(
     genotypes, snps, groups = open_genotypes(path, phenotypes, False, keep)
     counted = groups.cases | groups.controls
     (places,) = np.nonzero(counted)
-    people = pgen_siblings(path)[2] if is_pgen(path) else sibling_path(path, ".fam")
-    names = [
-        name for name, own in zip(read_people(people, phenotypes)[0], counted, strict=True) if own
-    ]
+    everybody, _ = read_people(people_file(path), phenotypes)
+    names = [everybody[place] for place in places]
     design = read_design(groups.cases[counted], names, within, covar)
     strata = design.strata
     chosen = match_snps(study.snps, snps)
     tables = None
     if covar is None:
-        tables = np.stack(
-            [
-                count_everybody(genotypes, _stratum_groups(groups, places[strata == s]), chosen)[
-                    :, :6
-                ]
-                for s in range(int(strata.max()) + 1)
-            ]
-        )
-    known = {field.name: getattr(study, field.name) for field in fields(Study)}
+        listed = []
+        for stratum in range(int(strata.max()) + 1):
+            own = np.zeros(groups.people, dtype=bool)
+            own[places[strata == stratum]] = True
+            inside = Groups(groups.cases & own, groups.controls & own)
+            listed.append(count_everybody(genotypes, inside, chosen)[:, :6])
+        tables = np.stack(listed)
     return StratifiedStudy(
-        **known,
+        **vars(study),
         design=design,
         tables=tables,
         genotypes=genotypes,
@@ -344,12 +352,6 @@ def read_design(
     strata = np.zeros(len(names), dtype=np.int64) if within is None else _read_strata(within, names)
     numbers = np.zeros((len(names), 0)) if covar is None else _read_covariates(covar, names)
     return Design(cases, strata, span_columns(strata, numbers))
-
-
-def _stratum_groups(groups: Groups, members: Array) -> Groups:
-    own = np.zeros(groups.people, dtype=bool)
-    own[members] = True
-    return Groups(groups.cases & own, groups.controls & own)
 
 
 def span_columns(strata: Array, numbers: Array) -> Array:
@@ -407,19 +409,14 @@ def _read_covariates(path: str | Path, names: list[PersonName]) -> Array:
 
 def _read_values(file: Path, names: list[PersonName], field: str) -> list[list[str]]:
     """What a file says of each of these people; a missing value is refused."""
-    rows = read_words(file, MAX_STUDY_BYTES)
-    head = rows[0][0].upper().removeprefix("#") if rows else ""
-    alone = head == "IID"
-    if head in ("IID", "FID"):
-        rows = rows[1:]
-    first = 1 if alone else 2
-    if not rows or len({len(row) for row in rows}) > 1 or len(rows[0]) <= first:
+    listed = read_person_words(file)
+    if not listed or len({len(words) for _, words in listed}) > 1 or not listed[0][1]:
         message = f"the lines of {file.name} need FID, IID and as many values on each"
         raise InvalidInput(message, field=field, value=file.name)
-    given = {(row[0] if alone else (row[0], row[1])): row[first:] for row in rows}
-    if len(given) < len(rows):
+    given = dict(listed)
+    if len(given) < len(listed):
         raise InvalidInput(f"{file.name} has a person more than once", field=field, value=file.name)
-    found = [given.get(name[1] if alone else name, []) for name in names]
+    found = find_people(names, given, file, [])
     gone = sum(not row or any(word.lower() in MISSING_WORDS for word in row) for row in found)
     if gone:
         message = (

@@ -1,4 +1,4 @@
-"""Who is a case and who a control, which SNPs were looked at, and counts that callers hand over.
+"""Who is a case and who a control, which SNPs and loci are looked at, and counts of callers.
 
 Counts are SNPs × 6, people with 0, 1, 2 copies of A1 among cases, then among controls. Rows may
 have fewer people than the groups (missing genotypes), never more.
@@ -18,6 +18,7 @@ file, and a heterozygous male as missing. Y and mitochondrial SNPs are left out.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -32,6 +33,7 @@ from whosin.exact import Array, rational, read_ranged
 from whosin.gwas.bed import Groups
 from whosin.gwas.relatives import find_families
 
+Said = TypeVar("Said")
 MAX_COUNT = 1 << 28
 """Groups beyond some hundred million people would not fit the arithmetic."""
 COPY_STEP = Fraction(1, 256)
@@ -118,16 +120,6 @@ KeepList = str | Path | frozenset[PersonName] | None
 """Who is studied: a file of people, or the people; everybody by default."""
 
 
-def read_groups(
-    fam: Path,
-    phenotypes: str | Path | None = None,
-    leave_out_no_sex: bool = False,
-    keep: KeepList = None,
-) -> Groups:
-    """Cases and controls of a .fam or .psam file, their phenotypes from it or from another file."""
-    return read_people(fam, phenotypes, leave_out_no_sex, keep)[1]
-
-
 def read_people(
     fam: Path,
     phenotypes: str | Path | None = None,
@@ -146,7 +138,7 @@ def read_people(
     if given_file is None:
         words = [row[5] for row in rows]
     else:
-        words = _find_people(names, _phenotype_file(given_file), given_file)
+        words = find_people(names, _phenotype_file(given_file), given_file, "0")
     source = (given_file or fam).name
     if leave_out_no_sex:
         pairs = zip(words, rows, strict=True)
@@ -176,7 +168,7 @@ def read_trait_people(
     rows = _person_rows(fam)
     names = [(row[0], row[1]) for row in rows]
     _check_distinct(names, fam)
-    words = _find_people(names, _phenotype_file(trait), trait, "NA")
+    words = find_people(names, _phenotype_file(trait), trait, "NA")
     words = _keep_people(names, words, keep, "NA")
     valued = np.array([not _is_missing(word) for word in words], dtype=bool)
     turns = np.cumsum(valued) % 2 == 0
@@ -197,7 +189,11 @@ def _person_rows(path: Path) -> list[list[str]]:
     """The rows of a .fam file, or of a .psam file as if it were one: family (0 where there is
     none), individual, father, mother, sex (1, 2 or 0), first phenotype (0 where there is none)."""
     if path.suffix != ".psam":
-        return _read_columns(path, 6)
+        rows = read_words(path, MAX_STUDY_BYTES)
+        if any(len(row) < 6 for row in rows):
+            message = f"{path.name} has lines of fewer than 6 columns; spaces or tabs separate them"
+            raise InvalidInput(message, field=path.name)
+        return rows
     rows = [row for row in read_words(path, MAX_STUDY_BYTES) if not row[0].startswith("##")]
     header = [word.removeprefix("#").upper() for word in rows[0]] if rows else []
     if header and rows[0][0].upper() in ("#FID", "#IID"):
@@ -221,9 +217,9 @@ def _person_rows(path: Path) -> list[list[str]]:
 PSAM_SEXES = {"1": "1", "M": "1", "2": "2", "F": "2"}
 
 
-def _find_people(
-    names: list[PersonName], given: dict[PersonName, str], file: Path, missing: str = "0"
-) -> list[str]:
+def find_people(
+    names: list[PersonName], given: dict[PersonName, Said], file: Path, missing: Said
+) -> list[Said]:
     """What a file says of people, `missing` where it says nothing. Where it or the study has no
     families, the individual name decides."""
     if all(family == "0" for family, _ in given) or all(family == "0" for family, _ in names):
@@ -231,7 +227,8 @@ def _find_people(
         if len(set(own)) == len(own):
             by_name = {name: word for (_, name), word in given.items()}
             if len(by_name) < len(given):
-                raise _repeated_name(file)
+                message = f"{file.name} has an individual name more than once"
+                raise InvalidInput(message, field=file.name, hint="keep one line a person")
             return [by_name.get(name, missing) for name in own]
     return [given.get(name, missing) for name in names]
 
@@ -246,26 +243,27 @@ def _keep_people(
         pairs = zip(words, names, strict=True)
         return [word if name in keep else missing for word, name in pairs]
     file = read_path(keep, "--keep")
-    listed = _find_people(names, dict.fromkeys(read_person_list(file), "1"), file)
-    if "1" not in listed:
+    listed = find_people(names, {name: True for name, _ in read_person_words(file)}, file, False)
+    if not any(listed):
         message = f"nobody in {file.name} is in the study"
         hint = "write family and individual name of one person a line, as in the .fam file"
         raise InvalidInput(message, field="--keep", value=file.name, hint=hint)
-    return [word if there == "1" else missing for word, there in zip(words, listed, strict=True)]
+    return [word if there else missing for word, there in zip(words, listed, strict=True)]
 
 
-def read_person_list(path: Path) -> list[PersonName]:
-    """People of a list as PLINK takes it: FID and IID a line, or IID alone (the family is then 0),
-    after a header (#FID, #IID) or without one."""
+def read_person_words(path: Path) -> list[tuple[PersonName, list[str]]]:
+    """People of a list as PLINK takes it, with what their lines say of them: FID and IID a line, or
+    IID alone (the family is then 0), after a header (#FID, #IID) or without one."""
     rows = read_words(path, MAX_STUDY_BYTES)
-    head = rows[0][0].upper() if rows else ""
-    alone = head in ("#IID", "IID") or all(len(row) == 1 for row in rows)
-    if head in ("#FID", "FID", "#IID", "IID"):
+    head = rows[0][0].upper().removeprefix("#")
+    if head == "IID" or all(len(row) == 1 for row in rows):
+        rows = [["0", *row] for row in rows]
+    if head in ("FID", "IID"):
         rows = rows[1:]
-    if not alone and any(len(row) < 2 for row in rows):
+    if any(len(row) < 2 for row in rows):
         message = f"some lines of {path.name} have no individual name beside the family's"
         raise InvalidInput(message, field=path.name, hint="write FID and IID on each line")
-    return [("0", row[0]) if alone else (row[0], row[1]) for row in rows]
+    return [((row[0], row[1]), row[2:]) for row in rows]
 
 
 def _read_phenotypes(words: list[str], source: str) -> Groups:
@@ -288,49 +286,27 @@ def sample_groups(samples: list[str], phenotypes: str | Path, keep: KeepList = N
     path = read_path(phenotypes, "phenotype file")
     names = [("0", name) for name in samples]
     _check_distinct(names, path)
-    words = _find_people(names, _phenotype_file(path), path)
+    words = find_people(names, _phenotype_file(path), path, "0")
     return _read_phenotypes(_keep_people(names, words, keep), path.name)
 
 
 def _phenotype_file(path: Path) -> dict[PersonName, str]:
-    """FID, IID and phenotype, or IID and phenotype after a header #IID. A .fam or .psam file is one
-    too."""
-    if path.suffix == ".psam":
-        rows = _person_rows(path)
+    """The phenotype of each person of a list; of a .fam or .psam file, its first one."""
+    if path.suffix in (".fam", ".psam"):
+        given = [((row[0], row[1]), row[5:]) for row in _person_rows(path)]
     else:
-        rows = _read_columns(path, 6 if path.suffix == ".fam" else 2)
-    column = 5 if path.suffix in (".fam", ".psam") else 2
-    head = [word.lower().removeprefix("#") for word in rows[0][:2]] if rows else []
-    if head[:1] == ["iid"]:
-        rows, column = [["0", *row] for row in rows[1:]], 2
-    elif head == ["fid", "iid"]:
-        rows = rows[1:]
-    if any(len(row) <= column for row in rows):
+        given = read_person_words(path)
+    if not all(words for _, words in given):
         message = f"{path.name} has lines without a phenotype"
         raise InvalidInput(message, field=path.name, hint="write FID, IID and 1 or 2 on each line")
-    _check_distinct([(row[0], row[1]) for row in rows], path)
-    return {(row[0], row[1]): row[column] for row in rows}
-
-
-def _repeated_name(path: Path) -> InvalidInput:
-    message = f"{path.name} has an individual name more than once"
-    return InvalidInput(message, field=path.name, hint="keep one line a person")
+    _check_distinct([name for name, _ in given], path)
+    return {name: words[0] for name, words in given}
 
 
 def _check_distinct(names: list[PersonName], path: Path) -> None:
     if len(set(names)) < len(names):
         message = f"{path.name} has a person (family and individual) more than once"
         raise InvalidInput(message, field=path.name, hint="keep one line a person")
-
-
-def _read_columns(path: Path, columns: int) -> list[list[str]]:
-    rows = read_words(path, MAX_STUDY_BYTES)
-    if any(len(row) < columns for row in rows):
-        message = (
-            f"{path.name} has lines with fewer than {columns} columns; spaces or tabs separate them"
-        )
-        raise InvalidInput(message, field=path.name)
-    return rows
 
 
 def _read_status(word: str, source: str) -> int:
@@ -382,7 +358,8 @@ class Snps:
 
     def on(self, chromosomes: frozenset[str]) -> Array:
         """Which SNPs are on these chromosomes (`chrX` is X)."""
-        names = {name for name in set(self.chromosome) if _plain_chromosome(name) in chromosomes}
+        plain = {name: name.upper().removeprefix("CHR") for name in set(self.chromosome)}
+        names = {name for name, known in plain.items() if known in chromosomes}
         if not names:
             return np.zeros(len(self), dtype=bool)
         return np.array([chromosome in names for chromosome in self.chromosome])
@@ -393,14 +370,8 @@ class Snps:
         found = self.on(X_CHROMOSOMES)
         if build is None:
             return found
-        if build not in PSEUDOAUTOSOMAL_BOUNDS:
-            raise UnknownName("--split-par", build, tuple(PSEUDOAUTOSOMAL_BOUNDS))
         first, second = PSEUDOAUTOSOMAL_BOUNDS[build]
         return np.asarray(found & (self.position > first) & (self.position < second))
-
-
-def _plain_chromosome(chromosome: str) -> str:
-    return chromosome.upper().removeprefix("CHR")
 
 
 @dataclass(frozen=True)
@@ -509,12 +480,135 @@ def count_lines(path: Path) -> int:
     return data.count(b"\n") + (not data.endswith(b"\n") and bool(data))
 
 
-T = TypeVar("T")
+# Loci: sets of SNPs that are chosen as one, from a public map or from windows along the genome.
+#
+# SNPs that lie close together are inherited together, and compete for being chosen where one of
+# them is enough. A locus has the largest score of its SNPs: a neighbour moves it by at most as much
+# as any of them, and the same way if all move the same way. The loci are public, and may overlap.
+#
+# A map has lines of chromosome, first and last position and name (as PLINK's lists of genes), or of
+# a SNP and the name of its locus. SNPs in no locus are not chosen.
+
+MAX_WINDOW_KB = 1_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Loci:
+    """SNPs by locus: those of locus i are `places[starts[i]:starts[i + 1]]`.
+
+    Attributes:
+        names: of the loci.
+        places: indices of SNPs.
+        starts: one more than there are loci.
+    """
+
+    names: tuple[str, ...]
+    places: Array
+    starts: Array
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def largest(self, scores: Array) -> Array:
+        """The largest score in each locus."""
+        return np.asarray(np.maximum.reduceat(scores[self.places], self.starts[:-1]))
+
+    def digest(self) -> str:
+        """Names the loci and their SNPs, for the ledger."""
+        parts = "\x1f".join(self.names).encode("utf-8", "surrogatepass")
+        numbers = self.places.astype(np.int64).tobytes() + self.starts.astype(np.int64).tobytes()
+        return hashlib.sha256(parts + b"\0" + numbers).hexdigest()[:16]
+
+    def members(self, locus: int) -> Array:
+        return np.asarray(self.places[self.starts[locus] : self.starts[locus + 1]])
+
+
+def window_loci(snps: Snps, kilobases: object) -> Loci:
+    """Windows of so many kilobases, from the start of each chromosome."""
+    width = rational(kilobases, "--clump-kb") * 1000
+    if not 0 < width <= MAX_WINDOW_KB * 1000:
+        raise invalid_value("--clump-kb", f"above 0 and at most {spell(MAX_WINDOW_KB)}", kilobases)
+    whole = max(1, round(width))
+    numbers = (snps.position // whole).tolist()
+    keys = list(zip(snps.chromosome, numbers, strict=True))
+    order = {key: place for place, key in enumerate(dict.fromkeys(keys))}
+    names = [f"{c}:{n * whole}-{(n + 1) * whole - 1}" for c, n in order]
+    pairs = [(order[key], place) for place, key in enumerate(keys)]
+    return _collect_loci(names, pairs)
+
+
+def read_loci(path: str | Path, snps: Snps) -> Loci:
+    """The loci of a map file that have SNPs in this study."""
+    file = read_path(path, "--loci")
+    rows = [row for row in read_words(file, MAX_STUDY_BYTES) if not row[0].startswith("#")]
+    lengths = {len(row) for row in rows}
+    if lengths == {2}:
+        pairs, names = _named_members(rows, snps, file)
+    elif lengths == {4}:
+        pairs, names = _interval_members(rows, snps, file)
+    else:
+        message = f"the lines of {file.name} need CHR START END NAME, or a SNP and its locus"
+        raise InvalidInput(message, field="--loci", value=file.name)
+    if not pairs:
+        message = f"no SNP of the study lies in a locus of {file.name}"
+        hint = "see that chromosomes have the same names and positions the same genome build"
+        raise InvalidInput(message, field="--loci", value=file.name, hint=hint)
+    return _collect_loci(names, pairs)
+
+
+def _named_members(
+    rows: list[list[str]], snps: Snps, file: Path
+) -> tuple[list[tuple[int, int]], list[str]]:
+    places = {name: place for place, name in enumerate(snps.name)}
+    if rows and rows[0][0].upper() == "SNP":
+        rows = rows[1:]
+    absent = sum(row[0] not in places for row in rows)
+    if absent:
+        message = f"{file.name} names {spell(absent)} SNPs that the study does not have"
+        raise InvalidInput(message, field="--loci", value=absent, hint="leave them out of the map")
+    order = {name: number for number, name in enumerate(dict.fromkeys(row[1] for row in rows))}
+    return [(order[row[1]], places[row[0]]) for row in rows], list(order)
+
+
+def _interval_members(
+    rows: list[list[str]], snps: Snps, file: Path
+) -> tuple[list[tuple[int, int]], list[str]]:
+    try:
+        ends = [(int(row[1]), int(row[2])) for row in rows]
+    except ValueError:
+        message = f"some positions in {file.name} are not whole numbers"
+        raise InvalidInput(message, field="--loci", value=file.name) from None
+    if any(first > last for first, last in ends):
+        message = f"some loci of {file.name} end before they begin"
+        raise InvalidInput(message, field="--loci", value=file.name)
+    chromosomes = np.array(snps.chromosome)
+    own: dict[str, tuple[Array, Array]] = {}
+    for name in set(snps.chromosome):
+        where = np.flatnonzero(chromosomes == name)
+        order = where[np.argsort(snps.position[where], kind="stable")]
+        own[name.upper().removeprefix("CHR")] = order, snps.position[order]
+    pairs = []
+    nothing = np.zeros(0, dtype=np.int64)
+    for number, (row, (first, last)) in enumerate(zip(rows, ends, strict=True)):
+        order, at = own.get(row[0].upper().removeprefix("CHR"), (nothing, nothing))
+        inside = order[np.searchsorted(at, first) : np.searchsorted(at, last, side="right")]
+        pairs += [(number, int(place)) for place in inside]
+    return pairs, [row[3] for row in rows]
+
+
+def _collect_loci(names: list[str], pairs: list[tuple[int, int]]) -> Loci:
+    """Loci that have SNPs, in the order of their names."""
+    ordered = np.array(sorted(set(pairs)), dtype=np.int64).reshape(-1, 2)
+    kept, starts = np.unique(ordered[:, 0], return_index=True)
+    ends = np.append(starts, len(ordered))
+    return Loci(tuple(names[number] for number in kept), ordered[:, 1], ends)
+
+
 Progress = Callable[[int, int], None]
 """Called with (done, in all)."""
 
 
-def check_instance(value: object, kind: type[T], field: str, accepted: str) -> T:
+def check_instance(value: object, kind: type[Said], field: str, accepted: str) -> Said:
     if not isinstance(value, kind):
         raise invalid_value(field, accepted, type(value).__name__)
     return value

@@ -80,7 +80,10 @@ class Pgen:
         def count(task: tuple[Array, int | None]) -> Array:
             part, start = task
             if start is not None:
-                return _count_plain(self._rows(start, len(part)), everybody)
+                # Records of two bits a person, mapped and not read.
+                shape = (len(part), -(-self.people // 4))
+                rows = np.memmap(self.path, dtype=np.uint8, mode="r", offset=start, shape=shape)
+                return _count_plain(rows, everybody)
             found = self._run(binary_readers.pgen_counts, wanted[part], groups)
             counts = np.frombuffer(found, dtype=np.int64)
             return counts.reshape(len(part), 3 * len(everybody))
@@ -96,11 +99,6 @@ class Pgen:
                 if tell is not None:
                     tell(done, len(counts))
         return counts
-
-    def _rows(self, start: int, many: int) -> Array:
-        """Records of two bits a person, mapped and not read (variants × bytes)."""
-        shape = (many, -(-self.people // 4))
-        return np.memmap(self.path, dtype=np.uint8, mode="r", offset=start, shape=shape)
 
     def _split_tasks(self, wanted: Array, processes: int | None) -> list[tuple[Array, int | None]]:
         """Which of the wanted variants are counted at once, and where they begin in the file, if
@@ -189,7 +187,9 @@ PVAR_HEADER = ("#CHROM", "POS", "ID", "REF", "ALT")
 def _read_pvar(path: Path) -> tuple[Snps, Array]:
     """The variants of a file, and how many alleles each has. Where there is nothing but the five
     columns in plain text they are read here, which is faster; pgenlib reads all else."""
-    if path.suffix == ".pvar" and _has_five_columns(path):
+    with path.open("rb") as file:
+        first = file.readline(1 << 10).decode("utf-8", "replace").split()
+    if path.suffix == ".pvar" and tuple(first) == PVAR_HEADER:
         words = read_text(path, path.name, MAX_STUDY_BYTES).split()[len(PVAR_HEADER) :]
         try:
             position = np.array([int(word) for word in words[1::5]], dtype=np.int64)
@@ -204,12 +204,6 @@ def _read_pvar(path: Path) -> tuple[Snps, Array]:
     position = np.frombuffer(found[2], dtype=np.int64)
     snps = _name_variants(Snps(chromosome, name, position, a1, a2))
     return snps, np.frombuffer(found[5], dtype=np.int64)
-
-
-def _has_five_columns(path: Path) -> bool:
-    with path.open("rb") as file:
-        first = file.readline(1 << 10)
-    return tuple(first.decode("utf-8", "replace").split()) == PVAR_HEADER
 
 
 def _name_variants(snps: Snps) -> Snps:
@@ -267,7 +261,9 @@ def plain_records(path: Path, people: int, variants: int) -> Array:
             return nowhere
         if np.frombuffer(head[3:11], dtype="<u4").tolist() != [variants, people]:
             return nowhere
-        bits = _index_bits(head[11])
+        # How many bits of each block's index a variant has: type, length, alleles, flag.
+        how, flags = head[11], 1 if head[11] >> 6 == 3 else 0
+        bits = 8 if how & 4 else 4, 8 * (1 + (how & 3)), 8 * (how >> 4 & 3), flags
         index = file.read(8 * blocks + blocks * sum(-(-BLOCK_RECORDS * b // 8) for b in bits))
     at, end, starts = 8 * blocks, -1, []
     for block, place in enumerate(np.frombuffer(index[:at], dtype="<u8").astype(np.int64).tolist()):
@@ -288,9 +284,3 @@ def plain_records(path: Path, people: int, variants: int) -> Array:
     first = int.from_bytes(index[:8], "little")
     fits = len(starts) == blocks and end == path.stat().st_size and first == INDEX_START + at
     return np.concatenate(starts) if fits else nowhere
-
-
-def _index_bits(control: int) -> tuple[int, int, int, int]:
-    """How many bits of each block's index a variant has: type, length, alleles, flag."""
-    flags = 1 if control >> 6 == 3 else 0
-    return 8 if control & 4 else 4, 8 * (1 + (control & 3)), 8 * (control >> 4 & 3), flags

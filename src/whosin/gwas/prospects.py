@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from whosin.documents import MAX_STUDY_BYTES, read_text
+from whosin.documents import MAX_STUDY_BYTES, read_words
 from whosin.errors import InvalidInput, invalid_value, read_whole, spell
 from whosin.exact import Array, number_range, rational, read_ranged
 from whosin.gwas.association import chi2_of_copies
@@ -79,11 +79,8 @@ class AlleleFrequencies:
         if "," in text or text.replace(".", "", 1).isdigit():
             return cls.listed(part for part in text.split(",") if part.strip())
         path = Path(text)
-        rows = [line.split() for line in read_text(path, path.name, MAX_STUDY_BYTES).splitlines()]
-        rows = [row for row in rows if row]
-        if not rows:
-            raise InvalidInput(f"{path.name} is empty", field="frequencies", value=text)
-        if len(rows[0]) == 1 and _is_number(rows[0][0]):
+        rows = read_words(path, MAX_STUDY_BYTES)
+        if len(rows[0]) == 1 and not rows[0][0][0].isalpha():
             return cls.listed(row[0] for row in rows)
         names = [name.upper() for name in rows[0]]
         place = next((names.index(each) for each in FREQUENCY_COLUMNS if each in names), None)
@@ -103,14 +100,6 @@ class AlleleFrequencies:
         order = np.argsort(self.nodes)
         nodes, weights = np.array(self.nodes)[order], np.array(self.weights)[order]
         return np.asarray(np.interp(rng.random(count), weights.cumsum() - weights / 2, nodes))
-
-
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,7 @@ from whosin.exact import rational, read_ranged
 from whosin.gwas.association import LINEAR_RELATIONS, check_relation, imputed_sensitivity
 from whosin.gwas.forecast import StudySettings, settle
 from whosin.gwas.linear import StratifiedStudy
-from whosin.gwas.loci import Loci
-from whosin.gwas.people import COPY_STEP, check_instance
+from whosin.gwas.people import COPY_STEP, Loci, check_instance
 from whosin.gwas.prospects import PublicStudy, null_tables
 from whosin.gwas.relatives import FAMILY_POLICIES, Families
 from whosin.gwas.scores import (
@@ -202,9 +201,8 @@ class StudyCostEstimate:
         """What the forecast has to know of this release; the SNPs are chosen, not named."""
         asked, total = self.question, sum(self.epsilons)
         share = None if asked.numbers == "nothing" else self.epsilons[0] / total
-        about = forecast_relation(asked), float(total), asked.size, asked.score
-        none_score = self.none_score if asked.none_of_them else None
-        return StudySettings(*about, self.threshold, asked.numbers, share, none_score)
+        settings = forecast_settings(asked, float(total), self.threshold, share)
+        return replace(settings, none_score=self.none_score if asked.none_of_them else None)
 
     @property
     def public_study(self) -> PublicStudy:
@@ -332,8 +330,13 @@ def _estimate_noise(plan: Plan, question: Question, study: Study) -> StudyCostEs
     total = Fraction(encoding.budget_units(plan.epsilon, field), encoding.EPSILON_UNITS)
     if total < MIN_RELEASE_EPSILON:
         raise invalid_value(field, f"at least {spell(MIN_RELEASE_EPSILON)}", plan.epsilon)
-    if isinstance(study, TraitStudy):
-        settled = _settle_trait(question)
+    trait: dict[str, Any] = {}
+    if isinstance(study, TraitStudy):  # the forecast knows cases and controls alone
+        trait = {"trait": study.trait, "trait_deviation": study.deviation(question.relation)}
+        default = SELECTION_THRESHOLD, CHOICE_SHARE
+        given = zip((question.threshold, question.share), default, strict=True)
+        chosen, share = (usual if known is None else known for known, usual in given)
+        settled = replace(question, threshold=chosen, share=share)
     else:
         settled = settle_question(question, PublicStudy(*sizes, len(study.snps)), float(total))
     threshold = read_threshold(settled.threshold, sum(sizes))
@@ -357,14 +360,8 @@ def _estimate_noise(plan: Plan, question: Question, study: Study) -> StudyCostEs
         epsilons=parts,
         threshold=threshold,
         lead_spread=spreads[1],
-        **_describe_trait(question, study),
+        **trait,
     )
-
-
-def _describe_trait(question: Question, study: Study) -> dict[str, Any]:
-    if not isinstance(study, TraitStudy):
-        return {}
-    return {"trait": study.trait, "trait_deviation": study.deviation(question.relation)}
 
 
 def _check_trait(question: Question, study: Study) -> None:
@@ -388,37 +385,27 @@ def _check_trait(question: Question, study: Study) -> None:
         raise InvalidInput(message, field="none_of_them", value=True, hint="leave it out")
 
 
-def _settle_trait(question: Question) -> Question:
-    """The question with a threshold, which counts where the trait's deviation is public, and a
-    share; the forecast knows cases and controls alone."""
-    threshold = SELECTION_THRESHOLD if question.threshold is None else question.threshold
-    share = CHOICE_SHARE if question.share is None else question.share
-    return replace(question, threshold=threshold, share=share)
-
-
 def _check_plan(plan: Plan, relation: str) -> None:
     wanted = "add-remove" if relation == "label" else "replace"
     if plan.relation == wanted and not plan.delta:
         return
+    which, who, family = "a", "adversaries who know its size", "fixed-size"
     if relation == "label":
-        message = (
-            "where one label changes a study is released under a plan for independent beliefs "
-            "(add-remove neighbours), without a delta"
-        )
-        hint = "for example family = 'independent'"
-    else:
-        message = (
-            "a study is released under a plan for adversaries who know its size (replace "
-            "neighbours), without a delta"
-        )
-        hint = "for example family = 'fixed-size'"
+        which, who, family = "where one label changes a", "independent beliefs", "independent"
+    about = f"{which} study is released under a plan for {who}"
+    message = f"{about} ({wanted} neighbours), without a delta"
+    hint = f"for example family = {family!r}"
     raise InvalidInput(message, field="plan", value=plan.relation, hint=hint)
 
 
-def forecast_relation(question: Question) -> str:
-    """The relation that the forecast judges a question by: strata are not known to it, and
-    exchanges inside them count like any exchange."""
-    return "label-swap" if question.relation == "stratum-swap" else question.relation
+def forecast_settings(
+    question: Question, epsilon: float, threshold: Fraction | None, share: Fraction | None
+) -> StudySettings:
+    """What the forecast judges a question by: strata are not known to it, and exchanges inside them
+    count like any exchange."""
+    relation = "label-swap" if question.relation == "stratum-swap" else question.relation
+    about = relation, epsilon, question.size, question.score
+    return StudySettings(*about, threshold, question.numbers, share)
 
 
 def count_candidates(question: Question, snps: int) -> int:
@@ -439,17 +426,8 @@ def settle_question(question: Question, study: PublicStudy, epsilon: float) -> Q
         None if value is None else rational(value, name)
         for name, value in (("threshold", question.threshold), ("share", question.share))
     )
-    settings = StudySettings(
-        forecast_relation(question),
-        epsilon,
-        question.size,
-        question.score,
-        threshold=threshold,
-        numbers=question.numbers,
-        share=share,
-    )
     study = replace(study, effective_snps=count_candidates(question, study.snps))
-    found = settle(study, settings)
+    found = settle(study, forecast_settings(question, epsilon, threshold, share))
     settled = None if question.numbers == "nothing" else found.share
     return replace(question, threshold=found.threshold, share=settled)
 

@@ -24,19 +24,24 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import combinations, pairwise
+from itertools import combinations, product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from whosin.documents import MAX_STUDY_BYTES, read_words
 from whosin.errors import InvalidInput, read_path
 from whosin.exact import Array
+from whosin.notions.messages import convolve_sums
 
 FAMILY_POLICIES = ("warn", "protect", "first")
-MAX_MEIOSES = 14
-"""Families with more transmissions are bounded: every relative counts as a twin."""
-ROUNDING_MARGIN = 1 + 1e-12
+MAX_PEELED_PEOPLE = 8
+"""People whose copies of an allele are told apart at once; in families that are linked more widely
+every relative counts as a twin."""
+MAX_EXPONENT_BITS = 16_000
+"""Of extended floats."""
+ROUNDING_MARGIN = 1 + 1e-11
 KINSHIP_DEGREES = ((0.354, "twin"), (0.177, "first degree"), (0.0884, "second degree"))
 """KING's limits (Manichaikul et al. 2010) above which a pair is at least so close."""
 LEAST_KINSHIP = 0.0442
@@ -84,16 +89,6 @@ class FamilyLoad:
         """By how much ε grows for one count."""
         return 1 + self.ratio_logarithm / epsilon
 
-    @property
-    def linked_factor(self) -> float:
-        """By how much it grows where linked SNPs show which alleles were passed on."""
-        return 1 + self.shared / 2
-
-    @property
-    def choice_factor(self) -> int:
-        """By how much it grows for scores that count people."""
-        return 1 + self.relatives
-
 
 @dataclass(frozen=True, eq=False)
 class Families:
@@ -125,15 +120,16 @@ class Families:
         """By how much ε grows for the person of whom relatives say most.
 
         Args:
-            linked: several SNPs are published, which may be linked.
+            linked: several SNPs are published, which may be linked and so show which alleles were
+                passed on.
             choice: SNPs are chosen by scores that count people.
         """
         loads = self.loads(epsilon)
         factors = [load.count_factor(epsilon) for load in loads]
         if linked:
-            factors += [load.linked_factor for load in loads]
+            factors += [1 + load.shared / 2 for load in loads]
         if choice:
-            factors += [load.choice_factor for load in loads]
+            factors += [1 + load.relatives for load in loads]
         return max(factors, default=1.0)
 
     def protected_epsilon(self, total: float, *, linked: bool, choice: bool) -> float:
@@ -141,13 +137,8 @@ class Families:
         low, high = 0.0, total
         for _ in range(60):
             middle = (low + high) / 2
-            if (
-                middle <= 0
-                or middle * self.worst_factor(middle, linked=linked, choice=choice) > total
-            ):
-                high = middle
-            else:
-                low = middle
+            fits = middle * self.worst_factor(middle, linked=linked, choice=choice) <= total
+            low, high = (middle, high) if fits else (low, middle)
         return low
 
 
@@ -293,28 +284,15 @@ def _read_degree(word: str, source: str) -> str | None:
 def kinship_load(kinds: Iterable[str], epsilon: float) -> FamilyLoad:
     """What relatives of these kinds add at most, for rare alleles: E[z^K] where all of them share
     as much as they can at once."""
-    listed = [SHARED_ALLELES[kind] for kind in kinds]
-    steps = sorted({0.0, 1.0} | {at for law in listed for at in _cut_points(law)})
-    total, z = 0.0, math.exp(epsilon / 2)
-    for low, high in pairwise(steps):
-        middle = (low + high) / 2
-        total += (high - low) * z ** sum(_quantile(law, middle) for law in listed)
-    shared = sum(law[0][0] for law in listed)
-    return FamilyLoad(len(listed), shared, math.log(total * ROUNDING_MARGIN))
-
-
-def _cut_points(law: Sequence[tuple[int, float]]) -> list[float]:
-    """Where the number of shared alleles changes, by share of the luckiest."""
-    return list(np.cumsum([chance for _, chance in law])[:-1])
-
-
-def _quantile(law: Sequence[tuple[int, float]], at: float) -> int:
-    total = 0.0
-    for number, chance in law:
-        total += chance
-        if at < total:
-            return number
-    return law[-1][0]
+    laws = [np.array(SHARED_ALLELES[kind]).T for kind in kinds]
+    # By share of the luckiest: where the number of shared alleles changes, and what it is between.
+    ends = [chances.cumsum()[:-1] for _, chances in laws]
+    steps = np.unique(np.concatenate([[0.0, 1.0], *ends]))
+    places = [np.searchsorted(each, steps[:-1], side="right") for each in ends]
+    shared = sum(numbers[at] for (numbers, _), at in zip(laws, places, strict=True))
+    total = float(np.diff(steps) @ math.exp(epsilon / 2) ** shared)
+    most = int(sum(numbers[0] for numbers, _ in laws))
+    return FamilyLoad(len(laws), most, math.log(total * ROUNDING_MARGIN))
 
 
 class _Pedigree:
@@ -455,68 +433,88 @@ def _ancestors(shape: Shape) -> list[set[int]]:
     return found
 
 
+def near_relatives(shape: Shape) -> dict[int, list[int]]:
+    """For each person of the study the others of it with whom they share an ancestor."""
+    ancestors = _ancestors(shape)
+    lines = [{place, *found} for place, found in enumerate(ancestors)]
+    inside = [place for place, (_, _, there) in enumerate(shape) if there]
+    return {
+        target: [other for other in inside if other != target and lines[target] & lines[other]]
+        for target in inside
+    }
+
+
 @lru_cache(maxsize=4096)
 def family_loads(shape: Shape, epsilon: float) -> tuple[FamilyLoad, ...]:
     """What relatives add for each person of the study in a family."""
-    inside = [place for place, (_, _, there) in enumerate(shape) if there]
-    ancestors = _ancestors(shape)
-    near = {
-        target: [
-            other
-            for other in inside
-            if other != target and (ancestors[target] | {target}) & (ancestors[other] | {other})
-        ]
-        for target in inside
-    }
-    meioses = sum(parent >= 0 for row in shape for parent in row[:2])
-    if meioses > MAX_MEIOSES:
-        return tuple(_twin_load(len(near[target]), epsilon) for target in inside)
-    alleles, count = _transmit_alleles(shape, meioses)
-    return tuple(
-        _target_load(alleles, count, target, near[target], epsilon)
-        for target in inside
-        if near[target]
+    near = near_relatives(shape)
+    return tuple(target_load(shape, target, epsilon) for target in near if near[target])
+
+
+def target_load(shape: Shape, target: int, epsilon: float) -> FamilyLoad:
+    """What relatives add for one person: each counts as a twin where the pedigree has too many
+    loops."""
+    relatives, ancestors = near_relatives(shape)[target], _ancestors(shape)
+    count, twins = len(relatives), 2 * len(relatives)
+    bits = sum(parent >= 0 for row in shape for parent in row[:2]) + 2 * len(shape) + 1
+    far = max(bits * twins, count * epsilon / math.log(2) + 4 * bits) > MAX_EXPONENT_BITS
+    highest = None if far else _copy_weights(shape, target, relatives, np.longdouble(2.0) ** bits)
+    if highest is None:
+        return FamilyLoad(count, twins, count * epsilon)
+    # Transmissions are fewer than 2^bits, so that the exponent is the largest number of copies of
+    # two alleles, or of one that the target has twice.
+    most = max(int(np.log2(max(each, 1)) // bits) for each in highest[2, 1:3])
+    weights, ways = (
+        _copy_weights(shape, target, relatives, factor)
+        for factor in (np.exp(np.longdouble(epsilon) / 2), np.longdouble(1))
     )
+    assert weights is not None and ways is not None
+    father, mother = ({one, *ancestors[one]} if one >= 0 else set() for one in shape[target][:2])
+    top, bottom = weights[2, 2:], weights[0, :-2]
+    if father & mother:  # relatives, so that f weighs the transmissions
+        top, bottom = np.convolve(weights[2], ways[0]), np.convolve(weights[0], ways[2])
+    ratio = float(np.log((top[bottom > 0] / bottom[bottom > 0]).max())) + math.log(ROUNDING_MARGIN)
+    return FamilyLoad(count, most, min(ratio, count * epsilon))
 
 
-def _twin_load(relatives: int, epsilon: float) -> FamilyLoad:
-    return FamilyLoad(relatives, 2 * relatives, relatives * epsilon)
+def _copy_weights(shape: Shape, target: int, relatives: Sequence[int], z: Any) -> Array | None:
+    """Σ z^c over transmissions and over which of the founders' alleles are copies: by the target's
+    copies, and by how many of the founders' alleles are; c, those of relatives. None where too many
+    people depend on each other at once.
 
-
-def _transmit_alleles(shape: Shape, meioses: int) -> tuple[Array, int]:
-    """(transmissions × people × 2: which founder's allele everyone has, how many there are)."""
-    numbers = np.arange(1 << meioses)
-    alleles = np.zeros((1 << meioses, len(shape), 2), dtype=np.int64)
-    count = bit = 0
-    for place, parents in enumerate(row[:2] for row in shape):
-        for side, parent in enumerate(parents):
-            if parent < 0:
-                alleles[:, place, side] = count
-                count += 1
-            else:
-                alleles[:, place, side] = alleles[numbers, parent, numbers >> bit & 1]
-                bit += 1
-    return alleles, count
-
-
-def _target_load(
-    alleles: Array, count: int, target: int, relatives: Sequence[int], epsilon: float
-) -> FamilyLoad:
-    own = alleles[:, target]
-    theirs = alleles[:, list(relatives)].reshape(len(alleles), -1)
-    copies = np.stack([(theirs == allele).sum(axis=1) for allele in range(count)], axis=1)
-    rows = np.arange(len(alleles))
-    shared = copies[rows, own[:, 0]] + copies[rows, own[:, 1]]
-    most = int(shared.max(initial=0))
-    if (own[:, 0] == own[:, 1]).any():  # parents who are relatives: f weighs the transmissions
-        return FamilyLoad(len(relatives), most, most * epsilon / 2)
-    z = math.exp(epsilon / 2)
-    weights = np.zeros((len(alleles), count - 1))  # by how many of the other alleles are copies
-    weights[:, 0] = 1
-    for allele in range(count):
-        other = (own != allele).all(axis=1)
-        raised = weights[:, :-1] * (z ** copies[:, allele])[:, None]
-        weights[:, 1:] += np.where(other[:, None], raised, 0)
-    top = (weights * (z**shared)[:, None]).sum(axis=0)
-    ratio = float((top / weights.sum(axis=0)).max()) * ROUNDING_MARGIN
-    return FamilyLoad(len(relatives), most, math.log(ratio))
+    People are eliminated one by one: a message is a table of polynomials by the copies of those
+    that are still there.
+    """
+    messages = []
+    for place, (father, mother, _) in enumerate(shape):
+        parents = [parent for parent in (father, mother) if parent >= 0]
+        table = np.zeros((*(3,) * (len(parents) + 1), 3), dtype=np.longdouble)
+        for copies in product(range(3), repeat=len(parents)):
+            # What an unknown parent passes on is a founder's allele, else one of two.
+            ways = [(2 - c, c) for c in copies] + [(1, 1)] * (2 - len(parents))
+            for passed in product((0, 1), repeat=2):
+                at = *copies, sum(passed), sum(passed[len(parents) :])
+                table[at] += ways[0][passed[0]] * ways[1][passed[1]]
+        if place in relatives:
+            table *= (z ** np.arange(3))[:, None]
+        messages.append(((*parents, place), table))
+    left = set(range(len(shape)))
+    while left:
+        scopes = {one: {r for scope, _ in messages if one in scope for r in scope} for one in left}
+        out = min(left - {target} or left, key=lambda one: (len(scopes[one]), one))
+        axes = (out, *sorted(scopes[out] - {out}))
+        if len(axes) > MAX_PEELED_PEOPLE:
+            return None
+        joint = np.ones((*(1,) * len(axes), 1), dtype=np.longdouble)
+        for scope, table in messages:
+            if out in scope:
+                order = sorted(range(len(scope)), key=lambda n: axes.index(scope[n]))
+                shown = tuple(slice(None) if one in scope else None for one in axes)
+                table = table.transpose(*order, len(scope))[(*shown, slice(None))]
+                joint = convolve_sums(joint, table, 1)
+        messages = [each for each in messages if out not in each[0]]
+        left.remove(out)
+        if out == target:
+            return np.asarray(joint.reshape(3, -1))
+        messages.append((axes[1:], joint.sum(axis=0)))
+    return None

@@ -17,7 +17,6 @@ budget under another name is paid from that one.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -35,8 +34,7 @@ from whosin.gwas.association import (
     estimate_association,
 )
 from whosin.gwas.linear import StratifiedStudy
-from whosin.gwas.loci import Loci
-from whosin.gwas.people import Snps, check_instance, imputed_copies
+from whosin.gwas.people import Loci, Snps, check_instance, imputed_copies
 from whosin.gwas.question import CHI2_STEP, Question, StudyCostEstimate, estimate_study_cost
 from whosin.gwas.scores import imputed_chi2, score_step, selection_scores
 from whosin.gwas.study import Study
@@ -87,23 +85,15 @@ def phenotype_fingerprint(study: Study) -> str:
 
 
 def _digest_counts(study: Study, counts: Array) -> str:
-    """A digest of the SNPs and their counts (three for each group), by the alleles' alphabet."""
-    turned = counts.reshape(len(counts), -1, 3)[:, :, ::-1].reshape(counts.shape)
+    """A digest of the SNPs and their counts (three for each group), by the alleles' alphabet and in
+    any order: how many there are, and the sum of their digests."""
+    turned, total = counts.reshape(len(counts), -1, 3)[:, :, ::-1].reshape(counts.shape), 0
     lines = zip(*study.snps.columns(), counts.tolist(), turned.tolist(), strict=True)
-    return _digest_lines(
-        (*place, min(a1, a2), max(a1, a2), *(row if a1 <= a2 else other))
-        for *place, a1, a2, row, other in lines
-    )
-
-
-def _digest_lines(lines: Iterable[tuple[object, ...]]) -> str:
-    """A digest of lines in any order: how many there are, and the sum of their digests."""
-    total = many = 0
-    for line in lines:
+    for *place, a1, a2, row, other in lines:
+        line = *place, min(a1, a2), max(a1, a2), *(row if a1 <= a2 else other)
         text = "\x1f".join(map(str, line)).encode("utf-8", "surrogatepass")
         total += int.from_bytes(hashlib.blake2b(text, digest_size=16).digest(), "big")
-        many += 1
-    return hashlib.sha256(f"{many} {total}".encode()).hexdigest()
+    return hashlib.sha256(f"{len(counts)} {total}".encode()).hexdigest()
 
 
 def describe_relatives(estimate: StudyCostEstimate) -> list[str]:
@@ -171,17 +161,12 @@ class StudyRelease:
 
     def association(self) -> Association:
         """Frequencies, p-values and odds ratios that follow from released counts."""
-        if self.estimate.question.numbers != "counts":
-            raise InvalidInput(
-                "frequencies, p-values and odds ratios follow from counts alone, and this "
-                "release has "
-                f"{self.estimate.question.numbers}",
-                field="numbers",
-                value=self.estimate.question.numbers,
-                hint='ask with numbers = "counts"',
-            )
+        estimate, known = self.estimate, self.estimate.question.numbers
+        if known != "counts":
+            message = f"frequencies, p-values and odds ratios follow from counts, not from {known}"
+            hint = 'ask with numbers = "counts"'
+            raise InvalidInput(message, field="numbers", value=known, hint=hint)
         x, y = self.numbers.T
-        estimate = self.estimate
         return estimate_association(
             x,
             y,
@@ -202,7 +187,7 @@ def publish_study(
     request: str | None = None,
     *,
     amend: bool = False,
-    new_people: bool | None = None,
+    new_people: bool = False,
 ) -> StudyRelease:
     """Choose SNPs and publish numbers about them, paid from a ledger.
 
@@ -210,9 +195,9 @@ def publish_study(
         request: a name for this question, which is paid once. By default it follows from question,
             plan and study: asked again, the stored answer is shown. A new name pays again.
         amend: record that the budget goes on with this study: more people, other SNPs.
-        new_people: False where a new study in a ledger that has others is refused; True records
-            that nobody is in both, as the curator's word. A study that has a budget under another
-            name gets no second one then; None warns of it.
+        new_people: record that nobody is in another study of the ledger, as the curator's word. A
+            new study beside one is refused without it, and people who have a budget under another
+            name get no second one.
 
     Raises:
         BudgetRefused: the plan does not fit what is left, the study was released under the other
@@ -277,7 +262,7 @@ def draw_answer(
     if estimate.question.top is None:
         chosen = np.zeros(0, dtype=np.int64) if named is None else named
     elif estimate.question.loci is None:
-        chosen, gap = choose_snps(estimate, study)
+        chosen, gap = _choose_largest(estimate, score_study(estimate, study))
     else:
         chosen, gap, loci = _choose_loci(estimate, study, estimate.question.loci)
     factors = study.variance_factors()[chosen]
@@ -365,7 +350,7 @@ def _name_request(
     registered = ledger.budget_state(name).registered
     table = None if registered is None else registered.seal_table(registration).entry()
     asked = _study_spend(ledger, name, estimate, study, registration).what
-    data = [asked, estimate.plan.to_dict(), table and {**table, "apart_from": None}]
+    data = [asked, estimate.plan.terms(), table and {**table, "apart_from": None}]
     return REQUEST_PREFIX + encoding.digest_text(encoding.canonical_json(data))[:32]
 
 
@@ -392,20 +377,15 @@ def _open_budget(
     registration: Registration,
     *,
     amend: bool,
-    new_people: bool | None,
+    new_people: bool,
 ) -> list[str]:
     """Open the study's budget, or see that it is for this study; what is to be noted."""
-    notes: list[str] = []
-    copies = "warn" if new_people is None else "refuse"
     known = name in ledger.datasets()
-    if not known and (new_people is None or _is_further_phenotype(ledger, name, registration)):
-        notes = [describe_copy(name, other) for other in ledger.copies(name, registration)[:1]]
-        # Nobody may register these people under another name meanwhile.
-        copies = "warn" if notes else "refuse"
-    elif not known:
-        registration = ledger.claim_people(name, registration, new_people=bool(new_people))
-    ledger.admit(name, plan, registration=registration, amend=amend and known, copies=copies)
-    return notes
+    further = not known and _is_further_phenotype(ledger, name, registration)
+    same = ledger.copies(name, registration)[:1] if further else []
+    said = None if further or known else new_people  # accounts share people
+    ledger.admit(name, plan, registration=registration, amend=amend and known, new_people=said)
+    return [describe_copy(name, other) for other in same]
 
 
 def _is_further_phenotype(ledger: Ledger, name: str, registration: Registration) -> bool:
@@ -430,12 +410,6 @@ def account_name(ledger: Ledger, dataset: str, relation: str) -> str:
                 message, field="relation", value=relation, hint=f"ask under {other}"
             )
     return f"{dataset}:{relation}"
-
-
-def choose_snps(estimate: StudyCostEstimate, study: Study) -> tuple[Array, int | None]:
-    """Draw the indices of the SNPs that are published, best first, and the gap where it is asked
-    for: what the cost estimate costs. No SNP is "none of them"."""
-    return _choose_largest(estimate, score_study(estimate, study))
 
 
 def score_study(estimate: StudyCostEstimate, study: Study) -> Array:
@@ -467,6 +441,8 @@ def score_study(estimate: StudyCostEstimate, study: Study) -> Array:
 
 
 def _choose_largest(estimate: StudyCostEstimate, values: Array) -> tuple[Array, int | None]:
+    """Draw the indices of the largest scores, best first, and the gap where it is asked for: what
+    the cost estimate costs. None is "none of them"."""
     asked = estimate.question
     if asked.top != 1 or len(values) + asked.none_of_them < 2:
         return noise.top_k(values, asked.size, estimate.selection_spread), None

@@ -111,14 +111,11 @@ class ResultsTable:
     p: Array
 
     def require(self, *wanted: str) -> None:
-        """Refuse a table that lacks something: "odds ratios" or "frequencies"."""
+        """Refuse a table that lacks something: "odds ratios", or the "level" of frequencies."""
         form = next(form for form in RESULTS_FORMATS if form.program == self.program)
         if "odds ratios" in wanted and (self.beta is None or self.error is None):
             columns = f"{form.odds or form.beta} and {form.error}"
             message = f"{self.source} has no odds ratios with standard errors ({columns})"
-            raise InvalidInput(message, field=self.source, hint=form.advice)
-        if "frequencies" in wanted and np.isnan(self.case).all():
-            message = f"{self.source} has no frequencies among cases ({form.case}, {form.control})"
             raise InvalidInput(message, field=self.source, hint=form.advice)
         if "level" in wanted and np.isnan(self.pooled).all() and np.isnan(self.control).all():
             message = f"{self.source} has no allele frequencies ({form.pooled} or {form.control})"
@@ -264,7 +261,9 @@ def correct_results(table: ResultsTable, draw: LabelDraw) -> CorrectedResults:
     control = np.where(
         np.isnan(table.control), control_frequencies(table.pooled, table.beta, share), table.control
     )
-    case = _move_frequency(control, table.beta)
+    with np.errstate(over="ignore", invalid="ignore"):
+        odds = np.exp(table.beta)
+        case = odds * control / (1 + (odds - 1) * control)  # whose odds are as much larger
     a, b, gap = purity.among_cases, purity.among_controls, purity.difference
     f_a = ((1 - b) * case - (1 - a) * control) / gap
     f_u = (a * control - b * case) / gap
@@ -299,13 +298,6 @@ def control_frequencies(pooled: Array, beta: Array, share: float) -> Array:
         root = np.sqrt(np.maximum(b * b + 4 * a * pooled, 0))
         found = np.where(np.abs(a) < 1e-12, pooled / b, 2 * pooled / (b + root))
     return np.asarray(found)
-
-
-def _move_frequency(frequency: Array, beta: Array) -> Array:
-    """The frequency whose odds are e^beta times as large."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        odds = np.exp(beta)
-        return np.asarray(odds * frequency / (1 + (odds - 1) * frequency))
 
 
 def match_snps(table: Snps, others: Snps) -> tuple[Array, Array, Array]:

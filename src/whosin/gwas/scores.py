@@ -182,16 +182,9 @@ def distance_scores(
         missing = np.zeros((len(table), 2), dtype=np.int64)
     else:
         missing = missing_genotypes(table, *sizes)
-    eight = np.insert(table, [3, 6], missing, axis=1)
-    return _score_chunks(eight, lambda rows: _score_chunk(rows, c, relation == "label-swap"))
-
-
-def _score_chunks(table: Array, scored: Callable[[Array], Array]) -> Array:
-    parts = [
-        scored(np.asfortranarray(table[first : first + CHUNK_SNPS]))
-        for first in range(0, len(table), CHUNK_SNPS)
-    ]
-    return np.concatenate(parts) if parts else np.zeros(0, dtype=np.int64)
+    eight, starts = np.insert(table, [3, 6], missing, axis=1), range(0, len(table), CHUNK_SNPS)
+    chunks = (np.asfortranarray(eight[first : first + CHUNK_SNPS]) for first in starts)
+    return np.concatenate([_score_chunk(rows, c, relation == "label-swap") for rows in chunks])
 
 
 def _score_chunk(table: Array, c: Fraction, swaps: bool) -> Array:

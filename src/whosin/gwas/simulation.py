@@ -243,9 +243,15 @@ def run_experiment(experiment: Experiment, progress: Progress | None = None) -> 
     check_instance(experiment, Experiment, "experiment", "an Experiment")
     tell = check_progress(progress)
     outcomes: list[Outcome] = []
-    total = len(experiment.sizes()) * experiment.studies
+    total, levels = len(experiment.sizes()) * experiment.studies, experiment.levels()
     for number, sizes in enumerate(experiment.sizes()):
-        settings = _experiment_settings(experiment, sizes)
+        settings = {
+            (gamma, top, relation, privacy): experiment.settle(
+                relation, levels[gamma, privacy], top, sizes
+            )
+            for relation in experiment.relations
+            for gamma, privacy, top in product(experiment.gammas, PRIVACY_KINDS, experiment.tops)
+        }
         shares: dict[Setting, list[float]] = {setting: [] for setting in settings}
         for repeat in range(experiment.studies):
             for setting, share in _recovered_shares(experiment, sizes, repeat, settings).items():
@@ -264,19 +270,6 @@ def run_experiment(experiment: Experiment, progress: Progress | None = None) -> 
 
 Setting = tuple[object, int, str, str]
 """γ, top, relation, and which priors."""
-
-
-def _experiment_settings(
-    experiment: Experiment, sizes: tuple[int, int]
-) -> dict[Setting, StudySettings]:
-    levels = experiment.levels()
-    return {
-        (gamma, top, relation, privacy): experiment.settle(
-            relation, levels[gamma, privacy], top, sizes
-        )
-        for relation in experiment.relations
-        for gamma, privacy, top in product(experiment.gammas, PRIVACY_KINDS, experiment.tops)
-    }
 
 
 def _recovered_shares(
@@ -301,15 +294,7 @@ def _recovered_shares(
             scores[by] = selection_scores(used.score, study.counts, *by)
         change = score_sensitivity(used.score, *sizes, used.relation)
         scale = 2 * used.top * change / (used.epsilon * float(used.share or 1))
-        share = _recovered_share(scores[by], best[: used.top], scale, experiment.draws, rng)
-        result[setting] = share
+        noise = scale * rng.standard_exponential((experiment.draws, len(best)))
+        chosen = np.argpartition(-(scores[by] + noise), used.top - 1, axis=1)[:, : used.top]
+        result[setting] = float(np.isin(chosen, best[: used.top]).mean())
     return result
-
-
-def _recovered_share(
-    values: Array, truth: Array, scale: float, draws: int, rng: np.random.Generator
-) -> float:
-    noisy = values + scale * rng.standard_exponential((draws, len(values)))
-    top = len(truth)
-    chosen = np.argpartition(-noisy, top - 1, axis=1)[:, :top]
-    return float(np.isin(chosen, truth).mean())

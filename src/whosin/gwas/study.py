@@ -61,7 +61,6 @@ from whosin.gwas.people import (
     missing_genotypes,
     read_bim,
     read_counts,
-    read_groups,
     read_people,
     sample_groups,
 )
@@ -112,7 +111,7 @@ def open_study(
 ) -> tuple[Bed, Groups]:
     """A PLINK study's genotypes, checked, and who is a case or a control in it."""
     refuse_other_formats(path)
-    groups = read_groups(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex, keep)
+    groups = read_people(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex, keep)[1]
     return open_bed(path, groups.people, count_lines(sibling_path(path, ".bim"))), groups
 
 
@@ -124,21 +123,14 @@ def open_genotypes(
 ) -> tuple[Bed | Pgen, Snps, Groups]:
     """The same of a .bed or a .pgen file, with its SNPs. Where both have the name, the .bed."""
     refuse_other_formats(path)
-    if not is_pgen(path):
-        snps = read_bim(sibling_path(path, ".bim"))
-        bed, groups = open_study(path, phenotypes, leave_out_no_sex, keep)
-        return bed, snps, groups
-    require_extras("pgen")
-    people = pgen_siblings(path)[2]
-    groups = read_groups(people, phenotypes, leave_out_no_sex, keep)
-    return *open_pgen(path, groups.people), groups
+    groups = read_people(people_file(path), phenotypes, leave_out_no_sex, keep)[1]
+    return *open_snps(path, groups.people), groups
 
 
 def open_snps(path: str | Path, people: int) -> tuple[Bed | Pgen, Snps]:
     """Genotypes of so many people and their SNPs, whatever the phenotype."""
     refuse_other_formats(path)
     if is_pgen(path):
-        require_extras("pgen")
         return open_pgen(path, people)
     snps = read_bim(sibling_path(path, ".bim"))
     return open_bed(path, people, len(snps)), snps
@@ -220,7 +212,10 @@ def keep_first(
 def count_open(
     bed: Bed, groups: Groups, *, processes: int | None = None, progress: Progress | None = None
 ) -> Array:
-    tell, workers = check_progress(progress), _worker_count(bed, processes)
+    tell, size = check_progress(progress), bed.snps * bed.stride
+    workers = 1 if size < ONE_PROCESS else os.cpu_count() or 1
+    if processes is not None:
+        workers = read_whole(processes, "processes", 1)
     counts = np.empty((bed.snps, 6), dtype=np.int64)
     tasks = [(bed, groups, first, last) for first, last in split_shards(bed)]
     if workers > 1:
@@ -284,13 +279,6 @@ def _collect_counts(
         if progress is not None:
             progress(done, len(counts))
     return counts
-
-
-def _worker_count(bed: Bed, processes: int | None) -> int:
-    if processes is None:
-        size = bed.snps * bed.stride
-        return 1 if size < ONE_PROCESS else os.cpu_count() or 1
-    return read_whole(processes, "processes", 1)
 
 
 PUBLIC_COLUMNS = ("CHR", "SNP", "BP", "A1", "A2")

@@ -26,7 +26,7 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -43,6 +43,7 @@ from whosin.gwas.linear import (
     StratifiedStudy,
     match_snps,
     read_design,
+    weigh_genotypes,
 )
 from whosin.gwas.people import Progress, StudyFilter, read_trait_people
 from whosin.gwas.study import (
@@ -155,10 +156,7 @@ class TraitStudy(StratifiedStudy):
     def terms(self, relation: str) -> TraitTerms:
         """What scores and effects are made of."""
         make = self._genotype_block if relation == "genotype" else self._trait_block
-        parts = [make(np.asarray(block, dtype=np.float32)) for block in self.blocks()]
-        names = [field.name for field in fields(TraitTerms)]
-        columns = {name: np.concatenate([getattr(p, name) for p in parts]) for name in names}
-        return TraitTerms(**columns)
+        return TraitTerms.join(make(np.asarray(block, np.float32)) for block in self.blocks())
 
     def residuals(self) -> Array:
         """e: values less their fitted values on strata and covariates, in whole units."""
@@ -194,12 +192,8 @@ class TraitStudy(StratifiedStudy):
         return TraitTerms(statistic, change, share * np.sqrt(squares), squares, doses)
 
     def _genotype_block(self, copies: Array) -> TraitTerms:
-        weights = self.residuals()
-        doses = np.rint(np.clip(np.nan_to_num(copies, nan=1.0), 0, 2) * DOSE_UNITS)
-        statistic = (doses.astype(np.float64) @ weights).astype(np.int64)
-        change = np.full(len(copies), 2 * DOSE_UNITS * int(np.abs(weights).max()))
+        statistic, change, total = weigh_genotypes(copies, self.residuals())
         unknown = np.full(len(copies), np.nan)
-        total = doses.astype(np.int64).sum(axis=1)
         return TraitTerms(statistic, change, np.zeros(len(copies)), unknown, total)
 
     def effect_numbers(self, chosen: Array, relation: str) -> tuple[Array, dict[str, list[float]]]:
@@ -348,9 +342,8 @@ def read_trait_study(
     )
     genotypes, snps = open_snps(path, groups.people)
     counted = count_study(genotypes, snps, groups, chosen, progress=progress)
-    known = {field.name: getattr(counted, field.name) for field in fields(Study)}
     return TraitStudy(
-        **known | _merge_turns(counted),
+        **vars(counted) | _merge_turns(counted),
         design=design,
         genotypes=genotypes,
         places=match_snps(counted.snps, snps),

@@ -18,7 +18,8 @@
 from whosin.ledger.budget import Cost, Spend
 from whosin.ledger.budget_state import BudgetState
 from whosin.ledger.entries import Debit, Entry
-from whosin.ledger.ledger import JointBudget, Ledger
+from whosin.ledger.joint_budget import JointBudget
+from whosin.ledger.ledger import Ledger
 from whosin.ledger.verification import HistoryCheck, verify
 
 __all__ = ["BudgetState", "Cost", "Debit", "Entry", "HistoryCheck", "JointBudget", "Ledger"]

@@ -21,6 +21,7 @@ may be spent; the total is checked at every debit, and is what protects people.
 from __future__ import annotations
 
 import json
+import math
 from bisect import bisect_right
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -52,7 +53,7 @@ COUNTED_NOTION = "counted"
 """The key of a question that says what of the table's rows counts."""
 
 
-JOINT_FAMILIES = ("one-of", "fixed-probability", "uninformed")
+JOINT_FAMILIES = ("one-of", "fixed-probability", "uninformed", "at-most-known")
 """Adversaries whose levels do not follow from ε: several releases are measured together."""
 
 
@@ -113,6 +114,12 @@ class Spend:
         """The cost between neighbours of this relation."""
         check_kind(relation, str, "relation", f"one of {', '.join(NEIGHBOUR_RELATIONS)}")
         return self.costs.get(relation, encoding.INFINITE_COST)
+
+    def ends(self, budget: Budget, registered: object) -> bool:
+        """Whether it must be the only one: its promise does not add, or the plan's does not. Of
+        datasets without a table several that are measured together are one."""
+        together = self.after is not None and registered is None
+        return self.alone or (budget.alone and not together)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, as a debit's entry holds it beside its registration."""
@@ -205,7 +212,7 @@ class Budget:
         epsilon: ε in all, by the pure reading.
         rho: ρ in all, by the concentrated reading; 0 without a δ.
         delta: δ that single answers may use: a quarter of the total.
-        alone: the plan's promise does not add: one answer is all.
+        alone: the plan's promise does not add: one answer is all, or several measured together.
     """
 
     relation: str
@@ -377,24 +384,25 @@ class Accounts:
         self, cost: Cost, entry: Cost, relation: str, level: PartLevel | None, quota: str | None
     ) -> tuple[Accounts, PartLevel | None]:
         """As `pay`, by the costs between neighbours and of entering; no level for everyone."""
-        result = self
+        changes: dict[str, Any] = {}
+        after = None
         if quota is not None:
             kept = self.quotas[quota]
-            paid = {quota: replace(kept, spent=kept.spent + cost)}
-            result = replace(result, quotas={**self.quotas, **paid})
+            changes["quotas"] = {**self.quotas, quota: replace(kept, spent=kept.spent + cost)}
         if level is None:
-            return replace(result, everyone=self.everyone + cost), None
-        before = level if level.epoch == self.epoch else PartLevel(epoch=self.epoch)
-        entering = before.entering + entry
-        after = PartLevel(before.own + cost, entering, self.epoch)
-        result = replace(result, largest=self.largest.larger(after.own))
-        if relation == "replace":
+            changes["everyone"] = self.everyone + cost
+        else:
+            before = level if level.epoch == self.epoch else PartLevel(epoch=self.epoch)
+            after = PartLevel(before.own + cost, before.entering + entry, self.epoch)
+            changes["largest"] = self.largest.larger(after.own)
+        if after is not None and relation == "replace":
             known = zip(*(vars(each).values() for each in (self.first, self.second)), strict=True)
-            moves = zip(vars(before.entering).values(), vars(entering).values(), strict=True)
+            moves = zip(*(vars(each.entering).values() for each in (before, after)), strict=True)
             pairs = [_raise_two(two, *move) for two, move in zip(known, moves, strict=True)]
-            first, second = (Cost(*each) for each in zip(*pairs, strict=True))
-            result = replace(result, first=first, second=second)
-        return result, after
+            changes["first"], changes["second"] = (Cost(*each) for each in zip(*pairs, strict=True))
+        made = object.__new__(Accounts)  # `replace` takes longer, for each debit of a history
+        vars(made).update(vars(self), **changes)
+        return made, after
 
     def seen_from(self, level: PartLevel, relation: str) -> Cost:
         """What counts for a question about one part alone: not what was asked of others, but for
@@ -424,6 +432,12 @@ class Accounts:
         where its own period begins."""
         return replace(self, period="", begun=ZERO_COST)
 
+    def find_quota(self, who: str, day: str) -> str | None:
+        """The quota that someone's answers are paid from on a day; None where nobody has given that
+        person one that lasts: once it has ended its members ask like everyone else."""
+        mine = (name for name, each in sorted(self.quotas.items()) if who in each.members)
+        return next((name for name in mine if self.quotas[name].is_open(day)), None)
+
     def kept(self, day: str) -> Cost:
         """What quotas keep for their members, unspent."""
         open_ = (each for each in self.quotas.values() if each.is_open(day))
@@ -431,7 +445,7 @@ class Accounts:
 
     def text(self) -> str | None:
         """What a ledger keeps of it; None where the total says it all."""
-        if self == Accounts(everyone=self.everyone):
+        if (*vars(self).values(),)[1:] == _NOWHERE_ELSE:
             return None
         sums = {key: [*vars(getattr(self, key)).values()] for key in _SUM_KEYS}
         quotas = {name: each.to_dict() for name, each in self.quotas.items()}
@@ -450,6 +464,9 @@ class Accounts:
         if result.total != spent or result.text() != text:
             raise ValueError("accounts that do not add up")
         return result
+
+
+_NOWHERE_ELSE = (*vars(Accounts()).values(),)[1:]
 
 
 def _raise_two(two: tuple[int, int], before: int, after: int) -> tuple[int, int]:
@@ -565,6 +582,13 @@ class Schedule:
         assert period is not None
         return Fraction(period.limit.epsilon, budget.epsilon)
 
+    def describe_ways(self, day: str, budget: Budget) -> str:
+        """What can be done where the period of a day has nothing left, such as for a correction."""
+        parts = math.ceil(2 / self.share(day, budget, near=True) * (1 - Fraction(1, 10**6)))
+        half = f'share = "1/{parts}" in [budget] keeps half of a period for a correction'
+        following = next((each.first for each in self.periods if each.first > day), None)
+        return f"the next period begins on {following}; {half}" if following else half
+
     def _describe_gap(self, day: str) -> str:
         last = self.periods[-1]
         if day >= last.end:
@@ -607,7 +631,10 @@ def _read_spans(said: Mapping[str, Any], today: str) -> list[tuple[date, date]]:
             message = "periods is a list, such as ['2027-01..2027-03'], without every and until"
             raise InvalidInput(message, field="periods", value=listed)
         halves = [str(each).partition("..") for each in listed]
-        spans = [(_read_days(one)[0], _read_days(two or one)[1]) for one, _, two in halves]
+        spans = [
+            (_read_days(one, "periods")[0], _read_days(two or one, "periods")[1])
+            for one, _, two in halves
+        ]
     else:
         every, until = said.get("every"), said.get("until")
         if every not in PERIOD_KINDS:
@@ -615,8 +642,8 @@ def _read_spans(said: Mapping[str, Any], today: str) -> list[tuple[date, date]]:
         if until is None:
             hint = "add until = '2027-12', for example"
             raise InvalidInput("the schedule has no until", field="until", hint=hint)
-        spans, first = [], _read_days(said.get("start", today))[0]
-        end = _read_days(until)[1]
+        spans, first = [], _read_days(said.get("start", today), "start")[0]
+        end = _read_days(until, "until")[1]
         while first < end and len(spans) <= MAX_PERIODS:
             spans.append((first, min(end, _next_start(first, every))))
             first = spans[-1][1]
@@ -642,7 +669,7 @@ def _next_start(day: date, every: str) -> date:
     return date(day.year + whole // 12, whole % 12 + 1, 1)
 
 
-def _read_days(value: object) -> tuple[date, date]:
+def _read_days(value: object, field: str) -> tuple[date, date]:
     """The first day of a year, a month or a day, and the day after the last one."""
     numbers = str(value).strip().split("-")
     try:
@@ -654,4 +681,4 @@ def _read_days(value: object) -> tuple[date, date]:
         return first, _next_start(first, every)
     except (ValueError, OverflowError):
         accepted = "a year, a month or a day, such as 2027-12"
-        raise invalid_value("schedule", accepted, repr(str(value))[:80]) from None
+        raise invalid_value(field, accepted, repr(str(value))[:80]) from None

@@ -132,9 +132,8 @@ class BudgetState(Displayed):
         day, schedule = self.today, self.schedule
         if schedule is None or day >= schedule.periods[-1].end:
             return []
-        spans, period = [], schedule.find_period(day)
-        if period is not None:
-            spans.append((period.first, last_day(period)))
+        period = schedule.find_period(day)
+        spans = [] if period is None else [(period.first, last_day(period))]
         spans.append((day, min(f"{day[:4]}-12-31", last_day(schedule.periods[-1]))))
         ends = [day, spans[-1][1]][-len(spans) :]
         return [
@@ -175,9 +174,9 @@ class BudgetState(Displayed):
     def left_for(self, who: str, part: PartLevel | None = None) -> float:
         """What one asker may spend today of a question about everyone, or about the one part with
         this level: what their quota, or what all quotas leave, the period and the total allow."""
-        day, quotas = self.today, self.accounts.quotas
-        mine = (name for name, each in quotas.items() if who in each.members and each.is_open(day))
-        return min(each.spendable for each in self.limits(day, next(mine, None), part).values())
+        day = self.today
+        views = self.limits(day, self.accounts.find_quota(who, day), part)
+        return min(each.spendable for each in views.values())
 
     def accounts_data(self) -> dict[str, Any]:
         """Where the budget was and may be spent, as plain data; nothing where that was not said."""
@@ -448,7 +447,8 @@ def check_session(  # noqa: PLR0913 (all by name)
     known = PartLevel() if level is None else level
     seen = budget_state if part is None else budget_state.seen_from(known)
     if moment:
-        quota = find_quota(budget_state, who, moment)
+        check_clock(budget_state, moment)
+        quota = budget_state.accounts.find_quota(who, moment[:10])
         spend = Spend({}, dict.fromkeys(NEIGHBOUR_RELATIONS, whole), part=part)
         entered = budget_state.accounts.enter_period(budget_state.schedule, moment[:10])
         after, _ = entered.pay(spend, total.relation, known, quota)
@@ -518,11 +518,12 @@ def pay_debits(
         message = "another release was paid for since this one was measured with those before"
         raise BudgetRefused(message, field="request", hint="measure and ask again")
     relation = budget_state.budget.relation
-    quota = find_quota(budget_state, who, moment)
+    check_clock(budget_state, moment)
+    quota = budget_state.accounts.find_quota(who, moment[:10])
     accounts = budget_state.accounts.enter_period(budget_state.schedule, moment[:10])
     found, known = [], dict(levels)
     for spend in spends:
-        if count and (spend.alone or budget_state.budget.alone):
+        if count and spend.ends(budget_state.budget, budget_state.registered):
             promise = "this release's promise does not compose with other answers"
             message = f"{promise}, and dataset {budget_state.dataset!r} has answered before"
             raise BudgetRefused(message, field="dataset")
@@ -547,19 +548,6 @@ def pay_debits(
             hint = "register a dataset with that very plan"
             raise BudgetRefused(f"{own}, which does not imply {mine}", field="plan", hint=hint)
     return found
-
-
-def find_quota(budget_state: BudgetState, who: str, moment: str) -> str | None:
-    """The quota that someone's answers are paid from; None where nobody has given that person one
-    that lasts: once it has ended its members ask like everyone else.
-
-    Raises:
-        BudgetRefused: the clock is behind.
-    """
-    quotas = budget_state.accounts.quotas
-    check_clock(budget_state, moment)
-    mine = (name for name, each in quotas.items() if who in each.members)
-    return next((name for name in mine if quotas[name].is_open(moment[:10])), None)
 
 
 CLOCK_SECONDS = 60
@@ -624,7 +612,9 @@ def check_limits(
         "quota": f"{name}, beside what quotas keep for others,",
     }[tightest]
     message = _describe_excess(views[tightest], asked, where, no_rho=not whole.rho)
-    raise BudgetRefused(message, field="quota" if tightest == "own" else tightest)
+    field, whole_budget = "quota" if tightest == "own" else tightest, budget_state.budget
+    ways = schedule.describe_ways(day, whole_budget) if schedule and field == "every" else ""
+    raise BudgetRefused(message, field=field, hint=ways)
 
 
 def check_registration(budget_state: BudgetState, spend: Spend) -> dict[str, Any]:
@@ -673,10 +663,9 @@ def _describe_excess(budget_state: BudgetState, asked: Cost, where: str, *, no_r
     """
     before, total = budget_state.spent, budget_state.budget
     limit, of = total.limit, f" of {budget_words(total)}"
-    if before.delta + asked.delta > limit.delta:
-        needed, have = distinguish_units(
-            asked.delta, limit.delta - before.delta, encoding.DELTA_UNITS
-        )
+    short = limit.delta - before.delta
+    if asked.delta > short:
+        needed, have = distinguish_units(asked.delta, short, encoding.DELTA_UNITS)
         return (
             f"this needs δ = {needed}, and {where} has {have} left for single answers; "
             "nothing was spent"

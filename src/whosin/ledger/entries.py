@@ -19,7 +19,7 @@ import re
 import sqlite3
 import sys
 from collections import namedtuple
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
@@ -78,6 +78,56 @@ class Debit:
     new: bool
     answer: str | None
     body: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ReleaseRecord:
+    """A release as the history of its dataset knows it.
+
+    Attributes:
+        when: it was paid for.
+        table: what it was asked of was called then.
+        went_on_from: the table that the dataset was registered with before that one, and until
+            which moment; empty where it was the first one.
+        cost: of all its answers.
+    """
+
+    request: str
+    when: str
+    table: str
+    went_on_from: tuple[str, ...]
+    cost: Cost
+
+
+def list_publications(history: Iterable[Entry], relation: str) -> tuple[ReleaseRecord, ...]:
+    """The answered releases of a dataset, oldest first."""
+    found, answered = dict[str, ReleaseRecord](), set[str]()
+    accounts, levels = dict[str, Accounts](), dict[tuple[str, str | None], PartLevel | None]()
+    source, name, went_on_from = None, "", tuple[str, ...]()
+    for entry in history:
+        body, request = entry.body, str(entry.request)
+        request = request.rpartition("/")[0] or request
+        if entry.kind == "answer":
+            answered.add(request)
+        if entry.kind in ("registered", "amended") and (kept := body.get("registration")):
+            if source not in (None, kept["source"]):
+                went_on_from = name, body["when"]
+            source, name = kept["source"], body.get("table", "")
+        if entry.kind == "debit":
+            part, before = body.get("part"), accounts.get(request, Accounts())
+            level = None if part is None else levels.get((request, part)) or PartLevel()
+            cost, entering = (
+                Cost(**body["costs"][each]) if each in body["costs"] else encoding.INFINITE_COST
+                for each in (relation, "add-remove")
+            )
+            accounts[request], levels[request, part] = before.pay_costs(
+                cost, entering, relation, level, None
+            )
+            first = ReleaseRecord(request, body["when"], name, went_on_from, cost)
+            found[request] = replace(
+                found.get(request, first), when=body["when"], cost=accounts[request].total
+            )
+    return tuple(each for each in found.values() if each.request in answered)
 
 
 def same_question(before: Entry | Debit, what: Mapping[str, Any]) -> bool:
@@ -256,6 +306,15 @@ def find_copies(connection: Any, name: str, registration: Registration | None) -
     )
 
 
+def find_lookalikes(connection: Any, name: str, registration: Registration) -> list[str]:
+    """Other datasets with the same privacy unit and columns."""
+    return sorted(
+        other
+        for other, registered in registrations(connection).items()
+        if other != name and registered.has_shape_of(registration)
+    )
+
+
 def count_suspensions(connection: Any, dataset: str) -> int:
     """How often a dataset was suspended; found through an index."""
     mine = "dataset = :dataset AND request IS NULL AND kind = 'suspended'"
@@ -309,6 +368,78 @@ def read_entry_body(row: Any) -> dict[str, Any]:
     except (WhosinError, ValueError, TypeError, RecursionError):
         pass
     raise BrokenHistory(str(row.dataset), f"entry {row.number} was changed")
+
+
+MAX_FRAMES = 1_000
+"""How many bodies a reader remembers, and how many questions."""
+
+
+class BodyReader:
+    """Reads bodies as `read_entry_body` does, most of them without decoding them.
+
+    The spelling of a mapping is its keys, in order, with the spellings of their values. So the text
+    around the values that vary is decoded once: with any other values in one spelling it spells the
+    same mapping with these. What stands before such a value must be found once in the body that was
+    decoded, and that body must have the key itself: then no inner mapping has it.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[str, dict[str, Any]]] = {}
+
+    def read(self, row: Any) -> tuple[dict[str, Any], str]:
+        """What an entry says, without its question where that was not decoded; and its sums in the
+        spelling that they have, which whoever asks compares."""
+        front, _, back = row.body.partition(',"sums":')
+        key, mark = ("digest", '"digest":"') if row.kind == "answer" else ("part", '"part":"')
+        front, found, rest = front.partition(mark)
+        value, closing, rest = rest.partition('"')
+        outer = f"{front}{found}{closing}{rest}"
+        middle, known = self._known.get(outer, ("", None))
+        size = back.find("}") + 1
+        sums = back[:size]
+        what, _, rest = back[size + len(middle) :].partition(',"when":"')
+        when, _, who = rest.partition('","who":"')
+        plain = f"{value}{when}{who[:-2]}"
+        if (
+            known is not None
+            and back.startswith(middle, size)
+            and (_is_spelled(what) if middle.endswith(":") else not what)
+            and who.endswith('"}')
+            and _is_plain(plain)
+        ):
+            said = {**known, "when": when, "who": who[:-2]}
+            if found:
+                said[key] = value
+            return said, sums
+        body = read_entry_body(row)
+        middle, asked, _ = back[size:].partition(',"what":')
+        middle = middle + asked if asked else middle.partition(',"when":"')[0]
+        said = {"when": when, "who": who[:-2]} | ({key: value} if found else {})
+        marks = {',"sums":', ',"when":"', '","who":"', asked, found} - {""}
+        if (
+            _is_plain(plain)
+            and all(body.get(each) == text for each, text in said.items())
+            and all(row.body.count(each) == 1 for each in marks)
+        ):
+            if len(self._known) >= MAX_FRAMES:
+                self._known.clear()
+            kept = body.keys() - said.keys() - {"sums", "what"}
+            self._known[outer] = middle, {each: body[each] for each in kept}
+        return body, encoding.canonical_json(body.get("sums"))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a text in quotes is its own spelling in JSON."""
+    return text.isascii() and text.isprintable() and not ('"' in text or "\\" in text)
+
+
+@lru_cache(maxsize=MAX_FRAMES)
+def _is_spelled(text: str) -> bool:
+    """Whether this is JSON in one spelling."""
+    try:
+        return encoding.canonical_json(json.loads(text)) == text
+    except (WhosinError, ValueError, RecursionError):
+        return False
 
 
 def entry_values(entry: Entry) -> dict[str, object]:
@@ -375,32 +506,24 @@ def find_debit(connection: Any, dataset: str, request: str) -> Entry | None:
     return None if row is None else read_entry(EntryRow._make(row))
 
 
-def find_requests(connection: Any, dataset: str, prefix: str, *, answered: bool) -> set[str]:
-    """The requests of debits, or of answers, that begin with a text; found through an index."""
-    kind = "answer" if answered else "debit"
-    return {str(row.request) for row in _entries_by_prefix(connection, dataset, prefix, kind)}
-
-
-def find_own_requests(connection: Any, dataset: str, prefix: str, who: str) -> set[str]:
-    """The requests that one person paid for and that begin with a text."""
-    paid = map(read_entry, _entries_by_prefix(connection, dataset, prefix, "debit"))
-    return {str(entry.request) for entry in paid if entry.body.get("who") == who}
-
-
-def _entries_by_prefix(connection: Any, dataset: str, prefix: str, kind: str) -> list[Any]:
-    """No request contains the last code point, which is not printable: what begins with a text is
-    what sorts between it and it with that code point."""
+def find_requests(
+    connection: Any, dataset: str, prefix: str, *, answered: bool, who: str | None = None
+) -> set[str]:
+    """The requests of debits, or of answers, that begin with a text; those that one person paid
+    for, or all. Found through an index: no request contains the last code point, which is not
+    printable, and what begins with a text sorts between it and it with that code point."""
     mine = "dataset = :dataset AND kind = :kind AND request >= :first AND request < :last"
-    last = prefix + chr(sys.maxunicode)
-    found = execute_sql(
-        connection,
-        select_sql(ENTRIES_TABLE, mine),
-        dataset=dataset,
-        kind=kind,
-        first=prefix,
-        last=last,
-    )
-    return [EntryRow._make(row) for row in found]
+    named = {"dataset": dataset, "first": prefix, "last": prefix + chr(sys.maxunicode)}
+
+    def find(kind: str) -> Iterator[Any]:
+        rows = execute_sql(connection, select_sql(ENTRIES_TABLE, mine), **named, kind=kind)
+        return map(EntryRow._make, rows)
+
+    found = {str(row.request) for row in find("answer" if answered else "debit")}
+    if who is None:
+        return found
+    paid = map(read_entry, find("debit"))
+    return found & {str(entry.request) for entry in paid if entry.body.get("who") == who}
 
 
 def part_levels(connection: Any, dataset: str, most: int = -1) -> dict[str, PartLevel]:

@@ -1,4 +1,4 @@
-"""`Ledger`: debit, answer, show, keep quotas; and joint budgets.
+"""`Ledger`: debit, answer, show, keep quotas.
 
 A debit is durable before noise is drawn (`transaction.Transaction.commit`), and an answer is stored
 before it is shown.
@@ -11,7 +11,7 @@ import unicodedata
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import date
 from fractions import Fraction
 from time import monotonic
@@ -23,7 +23,6 @@ from whosin.errors import (
     SourceChanged,
     UnknownName,
     WhosinError,
-    check_kind,
     invalid_value,
 )
 from whosin.exact import format_figures, rational
@@ -41,7 +40,7 @@ from whosin.ledger.budget import (
 )
 from whosin.ledger.budget_state import BudgetState
 from whosin.ledger.encoding import read_name
-from whosin.ledger.entries import Debit, Entry
+from whosin.ledger.entries import Debit, Entry, ReleaseRecord
 from whosin.ledger.registration import Registration
 from whosin.ledger.registry import Registry, suspend_dataset
 from whosin.ledger.transaction import Transaction
@@ -109,13 +108,13 @@ class Ledger(Registry):
         return self.debits(dataset, {request: spend})[0]
 
     def debits(
-        self, dataset: str, spends: Mapping[str, Spend], about: Mapping[str, Any] | None = None
+        self, dataset: str, spends: Mapping[str, Spend], said: Mapping[str, Any] | None = None
     ) -> list[Debit]:
         """Pay for questions by request, all of them in one transaction or none.
 
         Args:
-            about: who answers for the release and why, in the curator's words, which are public;
-                kept with the first of them.
+            said: what the first of them keeps of the release: who answers for it and why (`about`),
+                and what was declared of the table (`declared`), in the curator's words.
 
         Raises:
             BudgetRefused: together they would exceed the budget, a request was used for another
@@ -144,7 +143,10 @@ class Ledger(Registry):
                 for (key, spend), (accounts, level, quota) in zip(
                     new.items(), paid_from, strict=True
                 ):
-                    spent = accounts.total
+                    spent, ends = (
+                        accounts.total,
+                        spend.ends(budget_state.budget, budget_state.registered),
+                    )
                     kept.append(accounts.text())
                     levels |= {} if spend.part is None else {spend.part: level}
                     changes = {
@@ -153,13 +155,12 @@ class Ledger(Registry):
                         "spent_rho": spent.rho,
                         "spent_delta": spent.delta,
                         "debits": row.debits + 1,
-                        "state": "complete" if spend.alone or row.alone else row.state,
+                        "state": "complete" if ends else row.state,
                     }
-                    said = {**spend.to_dict(), **states.check_registration(budget_state, spend)}
-                    said |= {} if quota is None else {"quota": quota}
-                    if about and not made:
-                        said["about"] = encoding.plain_copy(about, "about")
-                    body = self._signed(said, turn.time)
+                    about = {} if made else encoding.plain_copy(said or {}, "said")
+                    about |= spend.to_dict() | states.check_registration(budget_state, spend)
+                    about |= {} if quota is None else {"quota": quota}
+                    body = self._signed(about, turn.time)
                     entry, row = ledger_entries.next_entry(row, "debit", key, body, **changes)
                     made.append(entry)
                 turn.commit(row, *made, accounts=kept, levels=levels, settle=False)
@@ -342,26 +343,26 @@ class Ledger(Registry):
         if not isinstance(prefix, str):
             raise invalid_value("prefix", "the beginning of a request's name", repr(prefix))
         beginning = unicodedata.normalize("NFC", prefix)
-        result = ledger_entries.find_requests(connection, name, beginning, answered=answered)
-        if self._only is not None:
-            result &= ledger_entries.find_own_requests(connection, name, beginning, self._only)
-        return result
+        return ledger_entries.find_requests(
+            connection, name, beginning, answered=answered, who=self._only
+        )
 
     def record(self, dataset: str) -> tuple[BudgetState, list[Entry], dict[str, str]]:
         """Everything about a dataset in one consistent view: budget state, entries, stored
         answers."""
-        row, history, answers = self.evidence(dataset)
-        suspensions = sum(entry.kind == "suspended" for entry in history)
-        state = ledger_entries.read_budget_state(row, suspensions)
-        state = replace(state, parts=self.part_levels(dataset, most=states.MAX_SHOWN_PARTS))
-        return state, history, answers
-
-    def evidence(self, dataset: str) -> tuple[Any, list[Entry], dict[str, str]]:
-        """The row, the entries and the answers of a dataset, as they are, in one view."""
         with self._store.reading() as connection:
             row = self._find(connection, dataset)
             history = ledger_entries.read_history(connection, row.name)
-            return row, history, ledger_entries.stored_answers(connection, row.name)
+            answers = ledger_entries.stored_answers(connection, row.name)
+            parts = ledger_entries.part_levels(connection, row.name, states.MAX_SHOWN_PARTS)
+        suspensions = sum(entry.kind == "suspended" for entry in history)
+        state = ledger_entries.read_budget_state(row, suspensions)
+        return replace(state, parts=parts), history, answers
+
+    def publications(self, dataset: str) -> tuple[ReleaseRecord, ...]:
+        """The answered releases of a dataset, oldest first."""
+        relation = self.budget_state(dataset).plan.relation
+        return ledger_entries.list_publications(self.history(dataset), relation)
 
     @contextmanager
     def replaying(self, dataset: str) -> Iterator[tuple[Any, Iterator[tuple[Any, object]], Any]]:
@@ -554,147 +555,3 @@ def _read_spends(spends: object) -> tuple[Spend, ...]:
     if not all(isinstance(each, Spend) for each in result):
         raise invalid_value("spends", "a list of one Spend or more", repr(spends))
     return cast(tuple[Spend, ...], result)
-
-
-# Levels of Bayesian differential privacy do not add, and may grow faster than their sum. So a
-# debit keeps its question, and before the next one the whole list is measured as one mechanism.
-# What is debited is by how much the joint level grows: the sum of a dataset's debits is the joint
-# level, and the ledger compares that with the target. `Spend.after` makes a debit fail that was
-# measured without the last one.
-#
-# *Adaptive analysts.* For one set of known rows, the likelihood of a transcript is that of the
-# joint release along the questions that were asked, so a bound on every list that is ever debited
-# bounds every transcript. With Gaussian noise each answer given those before is one of two normal
-# distributions whose distance depends on the questions alone; the squares add up to the joint one,
-# and a cap on their sum that is fixed in advance holds for adaptive analysts (Smith and Thakurta
-# 2022). What is promised is the registered target, not what was spent so far.
-
-
-JOINT_GUARANTEE = "Bayesian differential privacy, measured jointly"
-FAMILY_GUARANTEE = "membership privacy, measured jointly"
-
-
-@dataclass(frozen=True)
-class JointBudget:
-    """The budget of one dataset whose rows follow a model; whoever publishes draws the noise.
-
-    Args:
-        ledger: where the dataset is registered, without a table and for replaced rows:
-            a plan against `ValueOfOne` (secret = value).
-        dataset: its name.
-        model: how rows depend on each other, as a chain, network or pedigree file says it, or
-            `{"gaussian": {"covariance": …} or {"autoregressive": […], "rows": …}, "delta": …,
-            "distance": …}`; or `{"family": "one-of=3", "people": 20}`, the adversaries of the plan.
-    """
-
-    ledger: Ledger
-    dataset: str
-    model: Mapping[str, Any]
-
-    def __post_init__(self) -> None:
-        check_kind(self.model, dict, "model", "a mapping, as a chain file has it")
-        object.__setattr__(self, "model", encoding.plain_copy(self.model, "model"))
-        self.level(())
-
-    def releases(self) -> tuple[dict[str, Any], ...]:
-        """The releases that were debited so far, in order."""
-        return _list_releases(self._paid())
-
-    def level(self, releases: Sequence[Mapping[str, Any]]) -> float:
-        """ε of these releases together: what no row, or nobody in or out, leaks more than."""
-        from whosin.notions.reading import measure_jointly
-
-        return measure_jointly(self.model, releases)
-
-    def debit(
-        self, release: Mapping[str, Any] | Sequence[Mapping[str, Any]], request: str
-    ) -> Debit:
-        """Measure the release together with all before it, and pay for what it adds.
-
-        Args:
-            release: `{"query": "sum", "scale": 5}`, with "rows": [first, last] for a window or
-                {"of": […]} for a group; with a Gaussian model `{"weights": […], "sigma": 5}`;
-                against a family also `{"mechanism": "geometric", "scale": 5}`. A list of them is
-                paid for as one.
-            request: an id of this release; with the same id it is paid for once.
-
-        Raises:
-            BudgetRefused: the joint level would be above the target.
-        """
-        what = encoding.plain_copy({"model": self.model, "release": release}, "release")
-        if not what["release"]:
-            message = "there is no release to pay for"
-            raise InvalidInput(message, field="releases", hint="give at least one")
-        relation = self._check_plan()
-        paid = self._paid()
-        if request in paid:  # at the cost that it had
-            body = paid[request].body
-            added, after = body["costs"][relation]["epsilon"], body["after"]
-        else:
-            together = (*_list_releases(paid), *_read_list(what["release"]))
-            level = encoding.cost_units(self.level(together), "epsilon")
-            spent = self.ledger.budget_state(self.dataset).spent.epsilon
-            added, after = max(0, level - spent), len(paid)
-        cost = Cost(added, encoding.INFINITE_UNITS)
-        guarantee = FAMILY_GUARANTEE if "family" in self.model else JOINT_GUARANTEE
-        return self.ledger.debit(
-            self.dataset, request, Spend(what, {relation: cost}, guarantee, after=after)
-        )
-
-    def _check_plan(self) -> str:
-        """The relation of the plan, whose target must be one that this level keeps."""
-        state = self.ledger.budget_state(self.dataset)
-        if "family" in self.model:
-            self._check_family(state)
-        elif state.budget.relation != "replace" or state.registered is not None:
-            message = f"dataset {self.dataset!r} was not registered for joint releases"
-            hint = "register one without a table, with a plan for replaced rows (secret = value)"
-            raise BudgetRefused(message, field="dataset", value=self.dataset, hint=hint)
-        delta = self.model.get("delta", 0) if "gaussian" in self.model else 0
-        if rational(delta, "delta") > rational(state.plan.dp_delta):
-            message = "the model's delta is above that of the plan"
-            raise BudgetRefused(message, field="delta", value=delta)
-        return state.budget.relation
-
-    def _check_family(self, state: BudgetState) -> None:
-        """The adversaries must be those of the plan, and one budget must be able to hold several
-        releases."""
-        from whosin.families import read_family
-
-        family = read_family(self.model["family"])
-        if state.plan.family.canonical() != family.canonical() or state.registered is not None:
-            message = f"dataset {self.dataset!r} was not registered for joint releases"
-            hint = f"register one without a table, with a plan against {family.spelled}"
-            raise BudgetRefused(message, field="dataset", value=self.dataset, hint=hint)
-        if state.budget.alone:
-            message = f"a budget against {family.spelled} is for one release"
-            hint = "measure several with whosin verify; independent=… has the same ε, which adds up"
-        elif family.name not in JOINT_FAMILIES:
-            message = f"levels against {family.spelled} are those of ε, which adds up"
-            hint = "debit each release at its ε, as other answers"
-        else:
-            return
-        raise BudgetRefused(message, field="family", value=family.spelled, hint=hint)
-
-    def _paid(self) -> dict[str, Entry]:
-        """What was debited, by request; all of it for this model."""
-        paid = {}
-        for entry in self.ledger.history(self.dataset):
-            if entry.kind != "debit":
-                continue
-            what = entry.body["what"]
-            if "after" not in entry.body or what.get("model") != self.model:
-                message = f"dataset {self.dataset!r} has releases that are not of this model"
-                hint = "levels of several models do not add: register a dataset of its own"
-                raise BudgetRefused(message, field="model", hint=hint)
-            paid[str(entry.request)] = entry
-        return paid
-
-
-def _read_list(release: Any) -> Sequence[dict[str, Any]]:
-    return [release] if isinstance(release, dict) else release
-
-
-def _list_releases(paid: Mapping[str, Entry]) -> tuple[dict[str, Any], ...]:
-    listed = [entry.body["what"]["release"] for entry in paid.values()]
-    return tuple(each for release in listed for each in _read_list(release))

@@ -281,7 +281,10 @@ class RegisteredTable:
             bound = f"dataset {dataset!r} is bound to a table"
             raise BudgetRefused(f"{bound}: a debit must say which table it is about")
         if (result := self.difference(registration)) is not None:
-            way = "its curator can record the change with whosin ledger amend, or release --amend"
+            way = (
+                "its curator can record the change with whosin ledger amend, or release --amend "
+                "(amend=True)"
+            )
             if result.startswith(("the privacy unit", "another universe")):
                 way = "whom a budget protects is set once and for all"
             raise BudgetRefused(f"dataset {dataset!r} was registered with {result}; {way}")

@@ -43,7 +43,7 @@ from whosin.ledger.budget import (
     plan_total,
 )
 from whosin.ledger.budget_state import BudgetState
-from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS, current_user, read_name
+from whosin.ledger.encoding import EPSILON_UNITS, INFINITE_UNITS, read_name
 from whosin.ledger.entries import Entry
 from whosin.ledger.registration import RegisteredTable, Registration, read_registration
 from whosin.ledger.store import WAIT_SECONDS, Store
@@ -51,53 +51,15 @@ from whosin.ledger.transaction import Transaction
 
 STEP_KEY = "step"
 """Of a question that is a step of a stream, which one it is: see `release.queries.running`."""
-COPY_POLICIES = ("warn", "refuse")
-"""What to do about rows that have a budget under another name."""
 
 
-def first_row(
-    name: str,
-    plan: Plan,
-    budget: Budget,
-    registered: RegisteredTable | None,
-    schedule: Schedule | None = None,
-) -> Any:
-    """A dataset's row before its first entry."""
-    text = encoding.canonical_json(plan.to_dict())
-    registration = None if registered is None else registered.text()
-    fixed = {**vars(budget), "alone": int(budget.alone), "plan": text, "registration": registration}
-    zero = dict.fromkeys(("spent_epsilon", "spent_rho", "spent_delta", "debits", "entries"), 0)
-    start = {
-        "name": name,
-        "state": "open",
-        "head": encoding.FIRST_HEAD,
-        "last": "",
-        "schedule": None if schedule is None else schedule.text(),
-        "accounts": None,
-        **zero,
-        **fixed,
-    }
-    return entries.DatasetRow(**start)
-
-
-def first_entry(
-    plan: Plan,
-    budget: Budget,
-    registered: RegisteredTable | None,
-    schedule: Schedule | None = None,
-) -> dict[str, Any]:
-    """What the entry of a registration says."""
-    body: dict[str, Any] = {"plan": plan.to_dict(), "budget": vars(budget)}
-    body |= {} if schedule is None else {"schedule": json.loads(schedule.text())}
-    return body if registered is None else body | registered.body()
-
-
-def describe_lookalike(name: str, other: str) -> str:
-    """That a table may be about the people of another dataset, in words."""
-    return (
-        f"{name!r} has the privacy unit and the columns of dataset {other!r}, which has a budget "
-        "of its own"
-    )
+def describe_lookalike(name: str, others: Sequence[str]) -> str:
+    """That a table may be about the people of other datasets, in words: which, nobody can tell."""
+    about = f"{name!r} has the privacy unit and the columns of"
+    if len(others) == 1:
+        return f"{about} dataset {others[0]!r}, which has a budget of its own"
+    listed = f"{', '.join(map(repr, others[:-1]))} and {others[-1]!r}"
+    return f"{about} datasets {listed}, which have budgets of their own"
 
 
 def describe_copy(name: str, other: str) -> str:
@@ -289,9 +251,9 @@ class Registry:
         wait: float = WAIT_SECONDS,
         own: bool = False,
     ) -> None:
-        self.who = read_name(who if who is not None else current_user(), "who")
+        self._store = Store(url, wait, create, None if who is None else read_name(who, "who"))
+        self.who = self._store.who
         self._only = self.who if own else None
-        self._store = Store(url, wait, create)
 
     @property
     def name(self) -> str:
@@ -319,7 +281,7 @@ class Registry:
         plan: Plan,
         registration: Registration | None = None,
         *,
-        copies: str = "warn",
+        new_people: bool | None = False,
         schedule: Mapping[str, Any] | None = None,
     ) -> BudgetState:
         """Set a dataset's budget, once: the plan's ε is the total.
@@ -327,16 +289,22 @@ class Registry:
         Args:
             registration: the table that the budget is for (`release.table.register_table`): whose
                 rows they are is then fixed too.
-            copies: whether rows that have a budget under another name are refused ("refuse").
+            new_people: as for `claim_people`; None where it was said elsewhere whose rows they are.
             schedule: how it is divided over time (see `Schedule.plan`).
 
         Raises:
-            BudgetRefused: it is registered already.
+            BudgetRefused: it is registered already, or its people may have a budget here.
         """
         name, budget = read_name(dataset, "dataset"), _read_budget(plan)
         with self._store.writing() as connection:
             if not self._register(
-                connection, name, plan, budget, read_registration(registration), copies, schedule
+                connection,
+                name,
+                plan,
+                budget,
+                read_registration(registration),
+                new_people,
+                schedule,
             ):
                 raise BudgetRefused(
                     f"dataset {name!r} is registered already; its budget is set once and for all",
@@ -354,7 +322,7 @@ class Registry:
         share: object = None,
         registration: Registration | None = None,
         amend: bool = False,
-        copies: str = "warn",
+        new_people: bool | None = False,
         paid: bool = False,
         schedule: Mapping[str, Any] | None = None,
         part: str | None = None,
@@ -369,7 +337,7 @@ class Registry:
             share: the part of the plan that the session will spend; all of it by default.
             registration: the table that will be asked; one without a table is bound to it.
             amend: record that the dataset goes on with this table, as `amend` does.
-            copies, schedule: as for `register`; a known dataset has this schedule already.
+            new_people, schedule: as for `register`; a known dataset has this schedule already.
             part, cost: of all questions, as for `check_session`.
             paid: whether all that will be asked was paid for before: nothing has to be left.
 
@@ -379,22 +347,25 @@ class Registry:
         """
         name, budget = read_name(dataset, "dataset"), _read_budget(plan)
         registration = read_registration(registration)
-        _check_copies(copies)
         with self._store.reading() as connection:
             row = entries.dataset_row(connection, name)
         if row is None:
             with self._store.writing() as connection:
-                self._register(connection, name, plan, budget, registration, copies, schedule)
+                self._register(connection, name, plan, budget, registration, new_people, schedule)
                 row = entries.dataset_row(connection, name)
         budget_state = entries.read_budget_state(row)
-        check_schedule(budget_state, schedule)
-        changes = registration is not None and _changes_table(budget_state, registration, amend)
+        try:
+            check_schedule(budget_state, schedule)
+            changes = registration is not None and _changes_table(budget_state, registration, amend)
+        except BudgetRefused:
+            states.open_for_debits(budget_state)  # what is closed says that first
+            raise
         retried = resume and budget_state.plan.to_dict() == plan.to_dict()
         if not paid and (not retried or (changes and not budget_state.spendable_units)):
             self.check_plan(budget_state, plan, share, part, cost)
         if changes and registration is not None:
             states.open_for_debits(budget_state)
-            budget_state = self.amend(name, registration)
+            budget_state = self.amend(name, registration, new_people=new_people)
             assert budget_state.registered is not None
             budget_state.registered.check(name, registration)
         return budget_state
@@ -409,14 +380,25 @@ class Registry:
         budget = _read_budget(plan)
         states.check_session(state, plan, budget, share, cost=cost, level=level, **about)
 
-    def amend(self, dataset: str, registration: Registration) -> BudgetState:
+    def amend(
+        self, dataset: str, registration: Registration, *, new_people: bool | None = False
+    ) -> BudgetState:
         """Record that a dataset goes on with another table, other domains or bounds, under the same
         budget: next month's file, a column that was not declared before.
+
+        Args:
+            new_people: as for `register`, where the dataset has no table yet. Rows that have a
+                budget under another name are refused, unless it is None.
 
         Raises:
             BudgetRefused: the privacy unit or the universe would change, and with it the promise.
         """
         read_registration(registration)
+        if new_people is not None:
+            bound = self.budget_state(dataset).registered is not None
+            with self._store.reading() as connection:
+                claim: Any = {"new_people": new_people, "bound": bound}
+                registration = _claim_people(connection, dataset, registration, **claim)
         with self._turn(dataset) as turn:
             before = entries.read_budget_state(turn.row).registered
             registered = (
@@ -445,11 +427,7 @@ class Registry:
     def lookalikes(self, dataset: str, registration: Registration) -> list[str]:
         """Other datasets with the same privacy unit and columns."""
         with self._store.reading() as connection:
-            return sorted(
-                other
-                for other, registered in entries.registrations(connection).items()
-                if other != dataset and registered.has_shape_of(registration)
-            )
+            return entries.find_lookalikes(connection, dataset, registration)
 
     def people_budget(self, dataset: str) -> PeopleBudget | None:
         """A dataset with all others of its privacy unit and columns; None where it is alone."""
@@ -474,24 +452,8 @@ class Registry:
             BudgetRefused: the rows have a budget under another name, or may be about the people of
                 another dataset and nobody has said that they are not.
         """
-        if same := self.copies(dataset, registration):
-            raise BudgetRefused(
-                describe_copy(dataset, same[0]),
-                field="dataset",
-                value=dataset,
-                hint=f"say --continues {same[0]} to go on under that budget",
-            )
-        others = self.lookalikes(dataset, registration)
-        if others and not new_people:
-            raise BudgetRefused(
-                describe_lookalike(dataset, others[0]),
-                field="dataset",
-                value=dataset,
-                hint=f"say --continues {others[0]} if people may be in both (next month, a "
-                "correction), or --new-people if nobody is",
-            )
-        said = dict.fromkeys(others, "other people, by the curator's word")
-        return replace(registration, apart_from=said) if others else registration
+        with self._store.reading() as connection:
+            return _claim_people(connection, dataset, registration, new_people=new_people)
 
     def budget_state(self, dataset: str, *, parts: bool = False) -> BudgetState:
         """Where a dataset stands.
@@ -548,21 +510,28 @@ class Registry:
         plan: Plan,
         budget: Budget,
         registration: Registration | None,
-        copies: str,
+        new_people: bool | None,
         schedule: Mapping[str, Any] | None = None,
     ) -> bool:
         """Make a dataset unless there is one of this name."""
-        _check_copies(copies)
+        self._store.lock_registrations(connection)
         if entries.dataset_row(connection, name) is not None:
             return False
-        others = entries.find_copies(connection, name, registration)
-        if others and copies == "refuse":
-            raise BudgetRefused(describe_copy(name, others[0]))
+        if registration is not None and new_people is not None:
+            registration = _claim_people(connection, name, registration, new_people=new_people)
         registered = None if registration is None else RegisteredTable.of(registration)
         moment = self._store.stamp(connection)
         planned = None if schedule is None else _plan_schedule(schedule, budget, moment)
-        row = first_row(name, plan, budget, registered, planned)
-        said = first_entry(plan, budget, registered, planned)
+        text = None if planned is None else planned.text()
+        said: dict[str, Any] = {"plan": plan.to_dict(), "budget": vars(budget)}
+        said |= {} if text is None else {"schedule": json.loads(text)}
+        said |= {} if registered is None else registered.body()
+        fixed = {**vars(budget), "alone": int(budget.alone), "schedule": text, "accounts": None}
+        fixed["plan"] = encoding.canonical_json(plan.to_dict())
+        fixed["registration"] = None if registered is None else registered.text()
+        empty = dict.fromkeys(("spent_epsilon", "spent_rho", "spent_delta", "debits", "entries"), 0)
+        start = {"name": name, "state": "open", "last": "", "head": encoding.FIRST_HEAD}
+        row = entries.DatasetRow(**{**fixed, **empty, **start})
         body = self._signed(said, moment)
         return self._store.register(connection, *entries.next_entry(row, "registered", None, body))
 
@@ -638,9 +607,37 @@ def check_schedule(budget_state: BudgetState, said: Mapping[str, Any] | None) ->
         raise BudgetRefused(message, field="schedule", hint="say the same, or leave it out")
 
 
-def _check_copies(copies: object) -> None:
-    if copies not in COPY_POLICIES:
-        raise UnknownName("copies", str(copies), COPY_POLICIES)
+def _claim_people(
+    connection: Any,
+    dataset: str,
+    registration: Registration,
+    *,
+    new_people: bool,
+    bound: bool = False,
+) -> Registration:
+    """See `Registry.claim_people`; a dataset that is bound to a table says itself whose it is."""
+    if same := entries.find_copies(connection, dataset, registration):
+        hint = f"{_describe_continuing(same[0])} goes on under that budget"
+        raise BudgetRefused(
+            describe_copy(dataset, same[0]), field="dataset", value=dataset, hint=hint
+        )
+    others = [] if bound else entries.find_lookalikes(connection, dataset, registration)
+    if others and not new_people:
+        hint = (
+            f"say {_describe_continuing(*others)} if people may be in both (next month, a "
+            "correction), or --new-people (new_people=True) if nobody is"
+        )
+        raise BudgetRefused(
+            describe_lookalike(dataset, others), field="dataset", value=dataset, hint=hint
+        )
+    said = dict.fromkeys(others, "other people, by the curator's word")
+    return replace(registration, apart_from=said) if others else registration
+
+
+def _describe_continuing(*datasets: str) -> str:
+    if len(datasets) == 1:
+        return f'--continues {datasets[0]} (dataset="{datasets[0]}", amend=True)'
+    return f"--continues NAME (dataset=NAME, amend=True), one of {', '.join(datasets)},"
 
 
 def _refuse_unknown(connection: Any, name: str) -> InvalidInput:

@@ -15,6 +15,7 @@ import errno
 import math
 import os
 import random
+import re
 import sqlite3
 import threading
 import time
@@ -187,6 +188,10 @@ POSTGRES_REASONS = {
 }
 """Messages by SQLSTATE, or the beginning of one; see the PostgreSQL manual, appendix A."""
 
+ROLES_BY_FUNCTION = {"close": "a closer", "debit": "an analyst", "answer": "an analyst"}
+ROLES_BY_FUNCTION |= dict.fromkeys(("register", "amend", "quota", "resume"), "a curator")
+"""Whom a function is for, as the guide to PostgreSQL grants it."""
+
 CONNECTION_REASONS = {
     "too many clients": FULL_REASON,
     "too many connections": FULL_REASON,
@@ -225,6 +230,9 @@ def describe_failure(error: BaseException) -> str:
     """The reason of a failure of a driver or the system."""
     name = getattr(error, "sqlite_errorname", None)
     state = getattr(error, "sqlstate", None)
+    if state == "42501" and (named := re.search(r"whosin_\w+", str(error))):
+        role = ROLES_BY_FUNCTION.get(named[0].partition("_")[2], "another role")
+        return f"permission denied: only its owner and {role} who was granted {named[0]} may do it"
     for known, code in ((SQLITE_REASONS, name), (POSTGRES_REASONS, state)):
         for sign, reason in known.items():
             if code and code.startswith(sign):
@@ -244,6 +252,8 @@ def describe_failure(error: BaseException) -> str:
 
 T = TypeVar("T")
 
+REGISTRATION_LOCK = 8315161594742304
+"""The number of the lock that registering holds on a server."""
 WAIT_SECONDS = 30.0
 """Seconds to wait for another writer before giving up."""
 
@@ -326,9 +336,16 @@ class Store:
     Args:
         wait: how many seconds to wait for other writers, or for a server.
         create: whether to make a ledger where there is none.
+        who: in whose name entries are made.
     """
 
-    def __init__(self, url: object, wait: float = WAIT_SECONDS, create: bool = True) -> None:
+    def __init__(
+        self,
+        url: object,
+        wait: float = WAIT_SECONDS,
+        create: bool = True,
+        who: str | None = None,
+    ) -> None:
         self.address = read_url(url)
         self.sqlite = self.address.path is not None
         if not isinstance(wait, int | float) or not 0 < wait <= 86400:
@@ -353,6 +370,7 @@ class Store:
         self._registered: dict[int, Any] = {}
         try:
             self._open(create)
+            self.who = self._find_asker(who)
         except BaseException:
             self.dispose()
             raise
@@ -395,6 +413,12 @@ class Store:
                 new = self._registered.pop(id(connection), None)
             connection.execute("COMMIT")
             self._settle(connection, new)
+
+    def lock_registrations(self, connection: Any) -> None:
+        """On a server one registers at a time, or two could miss that they have the same rows; a
+        file has one writer anyway."""
+        if not self.sqlite:
+            connection.execute(f"SELECT pg_advisory_xact_lock({REGISTRATION_LOCK})")
 
     @contextmanager
     def turn(
@@ -513,7 +537,7 @@ class Store:
                 "this is a database of another program, not a ledger", field="ledger"
             )
         if not create or self.read_only:
-            message = "this database is empty and holds no ledger"
+            message = "this database holds no ledger"
             raise EmptyLedger(message, field="ledger", hint="make one with whosin ledger create")
         with self.writing() as connection:
             if not self.sqlite:  # two first users must not create the tables at once
@@ -525,6 +549,19 @@ class Store:
             if connection.execute(select_sql(ABOUT_TABLE)).fetchone() is None:
                 row = {"kind": entries.FORMAT_KIND, "version": entries.FORMAT_VERSION}
                 entries.execute_sql(connection, insert_sql(ABOUT_TABLE), **row)
+
+    def _find_asker(self, who: str | None) -> str:
+        """In whose name entries are made. In a file whoever asks is taken at their word; a server
+        knows who signed in, and lets only those who may keep quotas ask for others."""
+        if self.sqlite:
+            return who or encoding.read_name(encoding.current_user(), "who")
+        with self.reading() as connection:
+            user, may_name = connection.execute(_SIGNED_IN).fetchone()
+        if who is not None and who != user and not may_name:
+            message = f"the ledger's server knows you as {user!r}, who cannot ask for {who!r}"
+            hint = "leave the name out, or sign in as someone who may keep quotas"
+            raise InvalidInput(message, field="who", value=who, hint=hint)
+        return who or str(user)
 
     def make_functions(self, connection: Any) -> None:
         """Make the functions of a server in the schema that holds the tables."""
@@ -593,6 +630,10 @@ class Store:
 
 _FILE_TABLES = (
     "SELECT name FROM sqlite_master WHERE type = 'table' AND substr(name, 1, 7) <> 'sqlite_'"
+)
+_SIGNED_IN = (
+    "SELECT session_user::text, has_function_privilege(session_user, "
+    "to_regprocedure('whosin_quota(text, text, text, text)')::oid, 'EXECUTE')"
 )
 _SERVER_TABLES = (
     "SELECT relname FROM pg_class WHERE relkind IN ('r', 'p') AND pg_table_is_visible(oid)"

@@ -119,6 +119,11 @@ BEGIN
       OR (p_kind <> 'resumed' AND whosin_behind(d, said->>'when')) THEN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'the time of the entry is wrong';
   END IF;
+  -- Only who may keep quotas may ask for others.
+  IF said->>'who' IS DISTINCT FROM session_user AND NOT has_function_privilege(session_user,
+      'whosin_quota(text, text, text, text)', 'EXECUTE') THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'the entry is in another name';
+  END IF;
   IF said->'sums' IS DISTINCT FROM jsonb_build_object('debits', d.debits, 'state', d.state,
       'epsilon', d.spent_epsilon, 'rho', d.spent_rho, 'delta', d.spent_delta,
       'accounts', whosin_digest(d.accounts)) THEN
@@ -166,14 +171,17 @@ DECLARE
   spent bigint[];
   accounts jsonb;
   by_itself boolean := coalesce((said->>'alone')::boolean, false);
+  last_one boolean;
 BEGIN
 {_FIND_DATASET}
+  last_one := by_itself
+    OR (d.alone = 1 AND (said->'after' IS NULL OR d.registration IS NOT NULL));
   cost := said->'costs'->d.relation;
   spent := ARRAY[coalesce((cost->>'epsilon')::bigint, infinite),
     coalesce((cost->>'rho')::bigint, infinite), coalesce((cost->>'delta')::bigint, 0)];
   IF d.state <> 'open' OR p_request IS NULL
       OR NOT (0 <= ALL (spent) AND infinite >= ALL (spent))
-      OR (d.debits > 0 AND (by_itself OR d.alone = 1)) THEN
+      OR (d.debits > 0 AND last_one) THEN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'this debit is not allowed';
   END IF;
   IF coalesce(d.accounts, d.schedule, said->>'part', said->>'quota') IS NULL THEN
@@ -189,7 +197,7 @@ BEGIN
     RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'this debit is more than the budget';
   END IF;
   d.debits := d.debits + 1;
-  IF by_itself OR d.alone = 1 THEN
+  IF last_one THEN
     d.state := 'complete';
   END IF;
   PERFORM whosin_write(d, 'debit', p_request, p_body, p_head);
@@ -327,10 +335,14 @@ BEGIN
         whosin_total(accounts));
     END IF;
   END IF;
+  IF quota IS DISTINCT FROM (SELECT key FROM jsonb_each(accounts->'quotas')
+      WHERE value->'members' ? (said->>'who') AND (value->>'until' = '' OR day <= value->>'until')
+      ORDER BY key COLLATE "C" LIMIT 1) THEN
+    RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'this debit is paid from a wrong quota';
+  END IF;
   IF quota IS NOT NULL THEN
     paid := whosin_each('+', kept->'spent', p_cost);
-    IF kept IS NULL OR NOT whosin_within(paid, kept->'limit')
-        OR (kept->>'until' <> '' AND kept->>'until' < day) THEN
+    IF NOT whosin_within(paid, kept->'limit') THEN
       RAISE EXCEPTION USING ERRCODE = 'WH001', MESSAGE = 'this debit is more than its quota';
     END IF;
     accounts := jsonb_set(accounts, ARRAY['quotas', quota, 'spent'], paid);

@@ -11,6 +11,7 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from whosin.errors import BrokenHistory, invalid_value
@@ -197,12 +198,12 @@ class _Replay:
         self.found = self.kept_noted = False
         self._sought, self._noted = sought, noted
         self._promise = encoding.plain_copy(describe_promise(self.state.plan), "plan")
-        self._last: list[EntryRow] = []
+        self._last: tuple[EntryRow, ...] = ()
         self._number, self._head, self._when = 0, encoding.FIRST_HEAD, ""
         self._accounts, self._total, self._limit = Accounts(), ZERO_COST, ZERO_COST
         self._levels: dict[str, PartLevel] = {}
         self._debits, self._alone, self._stands = 0, False, "open"
-        self._sums: dict[str, object] = {}
+        self._bodies, self._sums = ledger_entries.BodyReader(), ""
         self._terms: object = None
         self._table: dict[str, Any] | None = None
 
@@ -212,7 +213,7 @@ class _Replay:
         Args:
             answer: the stored one, where it is the entry of an answer.
         """
-        body = self._link(entry)
+        body, sums = self._link(entry)
         self._check_order(entry, body)
         before = self._accounts
         match entry.kind:
@@ -231,9 +232,10 @@ class _Replay:
                 self._stands = _STATE_AFTER[kind](self._stands)
         if entry.kind != "answer" or not self._sums:
             text = self._accounts.text()
-            self._sums = {**vars(self._total), "debits": self._debits, "state": self._stands}
-            self._sums["accounts"] = None if text is None else encoding.digest_text(text)
-        if body.get("sums") != self._sums:
+            named = {**vars(self._total), "debits": self._debits, "state": self._stands}
+            named["accounts"] = None if text is None else encoding.digest_text(text)
+            self._sums = encoding.canonical_json(named)
+        if sums != self._sums:
             message = f"the sums of entry {entry.number} are not those up to it"
             raise BrokenHistory(self.name, message)
         terms = body.get("terms")
@@ -242,18 +244,20 @@ class _Replay:
             raise BrokenHistory(self.name, message)
         self._terms = terms
 
-    def _link(self, entry: Any) -> dict[str, Any]:
-        """The body of an entry that continues the chain."""
+    def _link(self, entry: Any) -> tuple[dict[str, Any], str]:
+        """The body of an entry that continues the chain, and its sums."""
         self._number += 1
         if entry.number != self._number:
             raise BrokenHistory(self.name, f"entry {self._number} is missing")
-        body = ledger_entries.read_entry_body(entry)
+        body = self._bodies.read(entry)
         self._head = encoding.link_text(self._head, entry)
         if self._head != entry.head:
             raise BrokenHistory(self.name, f"entry {entry.number} was changed")
-        self.found |= self._sought is not None and entry.head.startswith(self._sought)
-        self.kept_noted |= self._noted == (entry.number, entry.head)
-        self._last = [entry, *self._last[:1]]
+        if self._sought is not None:
+            self.found |= entry.head.startswith(self._sought)
+        if self._noted is not None and entry.number == self._noted[0]:
+            self.kept_noted = entry.head == self._noted[1]
+        self._last = (entry, *self._last[:1])
         return body
 
     def _check_order(self, entry: Any, body: dict[str, Any]) -> None:
@@ -266,8 +270,8 @@ class _Replay:
         suspended = ledger_entries.is_suspended(self._stands)
         if suspended and kind in ("debit", "answer"):
             raise BrokenHistory(name, f"entry {entry.number} was made while it was suspended")
-        dated = self.state.schedule is not None or bool(self._accounts.quotas)
         if states.is_behind(moment, self._when):
+            dated = self.state.schedule is not None or bool(self._accounts.quotas)
             if kind == "resumed":
                 suspended = True
                 self._accounts = self._accounts.leave_period() if dated else self._accounts
@@ -315,12 +319,15 @@ class _Replay:
         if body.get("promise", self._promise) != self._promise:
             message = "a release of its own does not promise what its plan does"
             raise BrokenHistory(self.name, message)
-        if body["alone"] or state.budget.alone:
+        together = "after" in body and self._table is None
+        if body["alone"] or (state.budget.alone and not together):
             self._alone, self._stands = True, "complete"
         if self._alone and self._debits > 1:
             raise BrokenHistory(self.name, "a release of its own is not the only one")
         cost, part, quota = _read_cost(costs, relation), body.get("part"), body.get("quota")
         before = self._accounts.enter_period(state.schedule, day)
+        if quota != before.find_quota(body["who"], day):
+            raise BrokenHistory(self.name, f"entry {self._number} is paid from a wrong quota")
         if part is None:
             after, _ = before.pay_costs(cost, cost, relation, None, quota)
         else:
@@ -348,7 +355,7 @@ class _Replay:
                 raise BrokenHistory(self.name, f"entry {number} spends more than its period allows")
         if quota is not None:
             mine = after.quotas[quota]
-            if not mine.spent.within(mine.limit) or not mine.is_open(day):
+            if not mine.spent.within(mine.limit):
                 raise BrokenHistory(self.name, f"entry {number} spends more than its quota")
 
     def _change_quotas(self, body: dict[str, Any]) -> None:
@@ -386,7 +393,10 @@ class _Replay:
 
 
 def _read_cost(costs: dict[str, Any], relation: str) -> Cost:
-    return Cost(**costs[relation]) if relation in costs else encoding.INFINITE_COST
+    return _recall_cost(**costs[relation]) if relation in costs else encoding.INFINITE_COST
+
+
+_recall_cost = lru_cache(maxsize=1000, typed=True)(Cost)
 
 
 def _check_answer(name: str, entry: Any, body: dict[str, Any], answer: object) -> None:

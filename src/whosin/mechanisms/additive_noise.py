@@ -350,15 +350,9 @@ class Geometric(Mechanism):
         return noise_channel(statistic, space, noise)
 
 
-def whole_centres(statistic: Statistic, space: Space) -> list[Centre]:
-    """The statistic's value on each class of worlds, if these are whole numbers."""
-    return check_whole(statistic, statistic_centres(statistic, space))
-
-
-def check_whole(statistic: Statistic, centres: list[Centre]) -> list[Centre]:
-    """Values of a statistic, if they are whole numbers."""
+def check_whole(statistic: Statistic, centres: list[Centre]) -> None:
+    """Refuse a statistic with other values than whole numbers."""
     if any(value.denominator != 1 for centre in centres for value in centre):
         message = "geometric noise is for whole numbers, and this statistic has fractions"
         hint = "scale the statistic, or use Laplace noise"
         raise InvalidInput(message, field="statistic", value=statistic, hint=hint)
-    return centres

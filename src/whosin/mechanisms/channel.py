@@ -17,6 +17,7 @@ from whosin.errors import (
     Unsupported,
     check_count,
     invalid_value,
+    placed,
     read_list,
     read_path,
     shorten,
@@ -90,7 +91,13 @@ def _read_entries(probabilities: object, rows: int, why: str) -> tuple[Array, Ar
         if isinstance(entry, float) and not np.isfinite(entry):
             row, column = divmod(number, array.shape[1])
             raise invalid_value(f"probability in row {row}, column {column}", "a number", entry)
-    exact = flint_array(entries, array.shape)
+    try:
+        exact = flint_array(entries, array.shape)
+    except InvalidInput:
+        for number, entry in enumerate(entries):
+            row, column = divmod(number, array.shape[1])
+            rational(entry, f"probability in row {row}, column {column}")
+        raise
     try:
         floats = np.array([float(rational(value)) for value in exact.ravel()]).reshape(array.shape)
     except OverflowError:
@@ -349,7 +356,10 @@ class Channel(Mechanism):
     def load(cls, path: str | Path) -> Channel:
         """Read a channel file. "a/b" strings are exact; decimals too, up to `MAX_SPELLED_ENTRIES`
         entries, beyond which they are the floats nearest to them."""
-        return cls.from_dict(read_json(read_path(path), "channel file", spelled=True))
+        file = read_path(path)
+        data = read_json(file, "channel file", spelled=True)
+        with placed(str(file)):
+            return cls.from_dict(data)
 
     @classmethod
     def from_dict(cls, data: object) -> Channel:
@@ -535,10 +545,11 @@ class LazyChannel(Channel):
     def table(self) -> Channel:
         return self._tabulate()
 
-    likelihoods: Array = property(lambda self: self.table.likelihoods)  # type: ignore[assignment]
-    entries: Entries = property(lambda self: self.table.entries)  # type: ignore[assignment]
-    outputs: tuple[Hashable, ...] = property(lambda self: self.table.outputs)  # type: ignore[assignment]
-    axes: tuple[Axis | int, ...] = property(lambda self: self.table.axes)  # type: ignore[assignment]
+    def __getattr__(self, name: str) -> Any:
+        """What is not known without the table."""
+        if name in ("likelihoods", "entries", "outputs", "axes"):
+            return getattr(self.table, name)
+        raise AttributeError(f"a channel has no {name!r}")
 
     def __repr__(self) -> str:
         return f"Channel({self.space!r}, by need)"
@@ -553,16 +564,9 @@ class CountChannel(LazyChannel):
 
     def __init__(self, space: Subsets, counts: CountTable) -> None:
         super().__init__(space, Count().lattice(space), lambda: counts.channel(space), False)
-        self.counts = counts
-
-    entries: Entries = property(  # type: ignore[assignment]
-        lambda self: (
-            Computed(self.counts.likelihood, lambda: self.table.entries.table)
-            if self.counts.exact
-            else self.table.entries
-        )
-    )
-    outputs: tuple[Hashable, ...] = property(lambda self: self.counts.outputs)  # type: ignore[assignment]
+        self.counts, self.outputs = counts, counts.outputs
+        if counts.exact:
+            self.entries = Computed(counts.likelihood, lambda: self.table.entries.table)  # type: ignore[attr-defined]
 
     @cached_property
     def columns(self) -> tuple[Array, CountColumns]:
@@ -592,11 +596,8 @@ class ColumnChannel(LazyChannel):
         alike: Sequence[Sequence[int]] | None = None,
     ) -> None:
         super().__init__(*lazy)
-        self._entries, self._outputs = entries, tuple(outputs)
+        self.entries, self.outputs = entries, tuple(outputs)
         self._columns, self._every, self._alike = columns, every, alike or every
-
-    entries: Entries = property(lambda self: self._entries)  # type: ignore[assignment]
-    outputs: tuple[Hashable, ...] = property(lambda self: self._outputs)  # type: ignore[assignment]
 
     def searched(self, *, symmetric: bool = False) -> Iterator[tuple[Sequence[int], Array]]:
         for numbers in self._alike if symmetric else self._every:

@@ -288,7 +288,9 @@ class Sampled(Mechanism):
         if before.exact is not None and is_exact(self.beta):
             exact = sample_entities(grid, before.exact, flint_rational(self.beta))
         floats = sample_entities(grid, before.likelihoods, float(probability(self.beta, "beta")))
-        if exact is None and _has_underflow(grid, before.likelihoods, floats):
+        low = floats < MIN_LIKELIHOOD  # too small for floats, unless it is 0 in truth
+        possible = (before.likelihoods > 0).astype(float)
+        if exact is None and low.any() and sample_entities(grid, possible, 0.5)[low].any():
             # In rationals, then: the entries are the binary fractions that the floats are.
             if before.is_density or before.likelihoods.size > MAX_EXACT_SAMPLED_ENTRIES:
                 raise Unsupported(
@@ -323,9 +325,3 @@ class Sampled(Mechanism):
             return ball_sum(terms)
 
         return Balls(ball)
-
-
-def _has_underflow(grid: CountLattice, before: Array, after: Array) -> bool:
-    """Whether an entry that is positive in truth came out too small for floats."""
-    low = after < MIN_LIKELIHOOD
-    return bool(low.any() and sample_entities(grid, (before > 0).astype(float), 0.5)[low].any())

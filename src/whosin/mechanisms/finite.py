@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from whosin.errors import invalid_value, read_list, read_whole, require_exactly_one, spell
+from whosin.errors import (
+    invalid_value,
+    read_list,
+    read_whole,
+    require_exactly_one,
+    shorten_value,
+    spell,
+)
 from whosin.exact import (
     Array,
     exp_down,
@@ -27,6 +34,8 @@ from whosin.mechanisms.entries import Computed, Powers
 from whosin.spaces import MaximumLattice, Space, Subsets
 from whosin.spaces.arrays import require_memory, require_table, widest_exp
 from whosin.spaces.worlds import need_subsets
+
+MAX_EXPONENTIAL_EPSILON = 10**9
 
 
 @dataclass(frozen=True)
@@ -49,7 +58,9 @@ class Exponential(Mechanism):
     monotone: bool = False
 
     def __post_init__(self) -> None:
-        read_ranged(self.epsilon, "epsilon", "at least 0")
+        if read_ranged(self.epsilon, "epsilon", "at least 0") > MAX_EXPONENTIAL_EPSILON:
+            accepted = f"at most {spell(MAX_EXPONENTIAL_EPSILON)}"
+            raise invalid_value("epsilon", accepted, shorten_value(self.epsilon))
         read_positive(self.sensitivity, "sensitivity")
         if not read_list(self.outputs, "outputs", "a list of candidates"):
             raise invalid_value("outputs", "a list of at least one candidate", "empty")

@@ -9,6 +9,7 @@ from whosin.notions.bayesian_privacy import BayesianDifferentialPrivacy
 from whosin.notions.differential_privacy import (
     DifferentialIdentifiability,
     DifferentialPrivacy,
+    Identifiability,
     MetricPrivacy,
     SampledDifferentialPrivacy,
 )
@@ -17,7 +18,6 @@ from whosin.notions.gaussian_leakage import (
     GaussianRelease,
     measure_gaussian_leakage,
 )
-from whosin.notions.identifiability import Identifiability
 from whosin.notions.leakage import Leakage, MaximalLeakage, PointwiseLeakage
 from whosin.notions.membership import NegativeMembership, PositiveMembership, RecordMembership
 from whosin.notions.mutual_information import Capacity, MeanShift, MutualInformation

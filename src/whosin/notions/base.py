@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from whosin import beliefs
-from whosin.errors import Unsupported, invalid_value, read_list, shorten_result
+from whosin.errors import Unsupported, check_kind, invalid_value, read_list, shorten_result
 from whosin.exact import (
     Array,
     Number,
@@ -222,6 +222,9 @@ class Notion(ABC):
 class OfOnePrior(Notion):
     prior: Prior
     about_records: ClassVar[bool] = True  # type: ignore[misc]
+
+    def __post_init__(self) -> None:
+        check_kind(self.prior, Prior, "prior", "a prior on records, such as Uniform()")  # type: ignore[type-abstract]
 
     @property
     def priors(self) -> tuple[Prior, ...]:

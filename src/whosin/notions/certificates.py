@@ -202,6 +202,13 @@ MAX_COLUMN_ENTRIES = 1 << 24
 """How many entries of the larger table are held at once."""
 
 
+def require_conditions(space: Records) -> None:
+    """Refuse spaces of whose rows not every set can be looked at as known."""
+    fits = "14 rows of two values do; Bayesian DP of noise on a sum needs no such table"
+    cells = (space.values + 1) ** space.rows
+    require_memory("a table over all sets of known rows", 4 * 8 * cells, fits)
+
+
 def conditional_likelihoods(
     array: Array, mass: Array, space: Records
 ) -> Iterator[tuple[int, Array]]:
@@ -209,9 +216,8 @@ def conditional_likelihoods(
 
     Each output's likelihoods are up to a factor of its own, which cancels in every ratio.
     """
+    require_conditions(space)
     cells = (space.values + 1) ** space.rows
-    fits = "a Markov chain with noise on a sum needs no table, and reaches thousands of rows"
-    require_memory("a table over all sets of known rows", 4 * 8 * cells, fits)
     weights, array = scaled_products(mass, array)
     known = _add_unknown_values(weights[:, None], space)
     step = max(1, MAX_COLUMN_ENTRIES // cells)

@@ -22,7 +22,7 @@ from whosin.exact import (
     round_down,
     round_up,
 )
-from whosin.families import AtMostKnown, Family
+from whosin.families import Family
 from whosin.families.base import OtherPeople
 from whosin.mechanisms import Channel, Mechanism, read_channel
 from whosin.mechanisms.count_table import CountTable
@@ -100,8 +100,6 @@ def list_cases(mechanism: object, space: Space | None, family: Family, positive:
         space = mechanism.channel(space).space
     space = need_subsets(space, "a failure probability")
     family.check(space)
-    if isinstance(family, AtMostKnown) and family.k > space.size:
-        raise invalid_value("k", f"at most the number of people, {space.size}", family.k)
     table = mechanism.on_counts(space.size)
     if table is not None and type(family).crowds is not Family.crowds:
         return _crowd_cases(table, space, family, positive)
@@ -256,6 +254,8 @@ def _make_zeros(shape: tuple[int, int], like: Array) -> Array:
 
 FIRST_EPSILONS, NEAR_EPSILONS = 48, 13
 """How many ε a first look takes, and how many a second one around the best of them."""
+FARTHEST_EPSILON = 5
+"""−ε up to this is looked at: beyond, no bound falls by a hundredth."""
 MAX_SEARCHED_CROWDS = 400
 """How many crowds are searched for the largest tail, which is a lower end wherever it is."""
 MAX_BLOCK_ENTRIES = 1 << 17
@@ -425,14 +425,14 @@ def _ratio_tail(
 
 
 def _bound_function(ratio: float) -> tuple[Array, Callable[[Array, Array], Array]]:
-    """Some ε below ln ratio, and what δ(ε) at ε makes of them: δ(ε)/(1 − e^ε/ratio)."""
+    """Some ε below ln ratio, also below 0, and what δ(ε) makes of them: δ(ε)/(1 − e^ε/ratio)."""
     top = math.log(ratio) * (1 - 1e-15)
 
     def bound(deltas: Array, at: Array) -> Array:
         with np.errstate(divide="ignore"):
             return np.where(at < top, deltas / -np.expm1(at - top), 1.0)
 
-    return top - np.geomspace(top, top * 1e-4, FIRST_EPSILONS), bound
+    return top - np.geomspace(top + FARTHEST_EPSILON, top * 1e-4, FIRST_EPSILONS), bound
 
 
 def _promising_epsilons(

@@ -159,7 +159,8 @@ def convolve_sums(one: Array, two: Array, sums: int) -> Array:
         one, two = two, one
     short, long = one.shape[one.ndim - sums :], two.shape[two.ndim - sums :]
     lead = np.broadcast_shapes(one.shape[: one.ndim - sums], two.shape[: two.ndim - sums])
-    result = np.zeros((*lead, *(a + b - 1 for a, b in zip(short, long, strict=True))))
+    size = tuple(a + b - 1 for a, b in zip(short, long, strict=True))
+    result = np.zeros((*lead, *size), dtype=np.result_type(one, two))
     for cell in np.ndindex(*short):
         factor = one[(..., *cell)]
         if factor.any():

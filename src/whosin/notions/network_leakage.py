@@ -95,7 +95,7 @@ class NetworkSearch:
     query: NoisySums
     values: int
     messages: list[Message] = field(default_factory=list)
-    numbers: dict[Any, int] = field(default_factory=dict)
+    numbers: dict[Any, int | None] = field(default_factory=dict)
     roots: dict[Any, float] = field(default_factory=dict)
     best: _Best = field(default_factory=_Best)
     cut_rows: set[int] = field(default_factory=set)
@@ -140,10 +140,14 @@ class NetworkSearch:
             tuple((use.number, tuple(place[r] for r in use.scope)) for use in inputs),
         )
         if key not in self.numbers:
+            self.numbers[key] = None
             made = self._make_message(row, (row, *scope), inputs, tables, cut)
             self.numbers[key] = len(self.messages)
             self.messages.append(made)
-        return _Use(row, self.numbers[key], scope, inputs)
+        number = self.numbers[key]
+        if number is None:  # the same message had no room before
+            raise OutOfRoom
+        return _Use(row, number, scope, inputs)
 
     def _make_message(
         self,
@@ -162,7 +166,7 @@ class NetworkSearch:
         if not cut:
             parts.append(self._with_row_unknown(row, axes, inputs, table))
         joined = join_options(parts, self.sums)
-        if cut:
+        if cut and self.cuttable:
             joined.slack = np.full(len(joined.touches), step_diameter(table))
         return merge_equal(joined)
 
@@ -321,13 +325,15 @@ class NetworkSearch:
         """Look at one row with as much around it as there is room for."""
         before = replace(self.best)
         results = []
-        for radius in (0, *CUT_DISTANCES):
+        for radius in (0, *CUT_DISTANCES) if self.cuttable else (0, 1):
             self.best = replace(before, upper=before.value)
             try:
                 self.search_row(row, radius)
             except OutOfRoom:
                 break
-            if not radius:  # a row beside known ones: a case, and no bound
+            if not self._is_possible(self.best):
+                continue
+            if not (radius and self.cuttable):  # a case, and no bound
                 self.best.upper = math.inf
             results.append(self.best)
             if self.best.upper - self.best.value <= CLOSED_ETA:
@@ -335,9 +341,35 @@ class NetworkSearch:
         if not results:
             raise _refuse_size(self, row)
         most = max(results, key=lambda each: each.value)
-        # Changing all rows that depend on each other bounds it too, as group privacy does.
-        upper = min(self.density_fall(self.component(row)), *(each.upper for each in results))
+        # Changing all rows that depend on each other bounds it too, as group privacy does; so does
+        # what the row itself says of the others.
+        bounds = self.density_fall(self.component(row)), self._influence(row)
+        upper = min(*bounds, *(each.upper for each in results))
         self.best = replace(most, upper=max(before.upper, upper, most.value))
+
+    def _influence(self, row: int) -> float:
+        """What a row leaks at most, whatever is around it. Given what is known, two of its values
+        weigh each of the others' tables by factors of their own alone; so the probabilities of
+        these tables are apart by at most the largest over the least of these factors."""
+        total = self.density_fall({row})
+        for number in self.factors_of[row]:
+            table = np.moveaxis(self.tables[number], self.factors[number][0].index(row), 0)
+            with np.errstate(divide="ignore"):
+                logs = np.log(table.reshape(self.values, -1))
+            logs = logs[:, np.isfinite(logs).any(axis=0)]
+            if table.ndim > 1 and np.isinf(logs).any():
+                return math.inf
+            apart = logs[:, None] - logs[None] if table.ndim > 1 else np.zeros(1)
+            total += float((apart.max(axis=-1) - apart.min(axis=-1)).max())
+        return total
+
+    def _is_possible(self, best: _Best) -> bool:
+        """Whether what is known in a case is possible with either value of the row."""
+        if best.case is None:
+            return False
+        row, known, values, _, unknown = best.case
+        given, rows = self.complete_known(known, (row, *unknown)), self.component(row)
+        return all(self._most_likely(rows, {**given, row: value}) for value in values)
 
     def density_fall(self, region: set[int]) -> float:
         """−ln of the density at the far end of the range of a region's sums."""
@@ -527,24 +559,32 @@ class NetworkSearch:
                 self._most_likely(self.component(row), given)
         return {row: value for row, value in given.items() if row not in skipped}
 
-    def _most_likely(self, rows: set[int], given: dict[int, int]) -> None:
-        """Give the rows of a component that have no value the most likely ones."""
+    def _most_likely(self, rows: set[int], given: dict[int, int]) -> bool:
+        """Give the rows of a component that have no value the most likely ones, or where that takes
+        too long any; whether these are known to be possible."""
         tables: list[tuple[tuple[int, ...], Array]] = []
         for number in sorted({n for row in rows for n in self.factors_of[row]}):
             scope, table = self.factors[number][0], self.tables[number]
             rest = tuple(r for r in scope if r not in given)
             tables.append((rest, table[tuple(given.get(r, slice(None)) for r in scope)]))
+        if any(not table.any() for _, table in tables):
+            return False
         steps: list[tuple[int, tuple[int, ...], Array]] = []
         left = rows - given.keys()
         while left:
             around = {r: {o for scope, _ in tables if r in scope for o in scope} for r in left}
             out = min(left, key=lambda r: (len(around[r]), r))
+            if len(around[out]) > MAX_COMPLETED_ROWS:
+                given.update(dict.fromkeys(left, 0))
+                return all((table > 0).all() for _, table in tables)
             left.remove(out)
             axes = (out, *sorted(around[out] - {out}))
             joint = np.ones((self.values,) * len(axes))
             for scope, table in tables:
                 if out in scope:
                     joint = joint * align_axes(table, scope, axes)
+            if not joint.any():
+                return False
             joint = joint / joint.max()
             tables = [each for each in tables if out not in each[0]]
             tables.append((axes[1:], joint.max(axis=0)))
@@ -552,10 +592,11 @@ class NetworkSearch:
         for out, others, joint in reversed(steps):
             at: Any = (slice(None), *(given[r] for r in others))
             given[out] = int(joint[at].argmax())
+        return True
 
 
-MAX_SCOPE_ROWS = 10
-"""Rows of a message's scope: tables over one more are formed."""
+MAX_SCOPE_ROWS, MAX_COMPLETED_ROWS = 10, 12
+"""Rows of a message's scope: tables over one more are formed. The same for one table of values."""
 
 
 def _use_rows(use: _Use) -> Iterator[int]:
@@ -573,8 +614,11 @@ def measure_network_leakage(factors: Sequence[Factor], space: Records, query: No
     case = _network_witness(search, space)
     if upper - value <= CLOSED_ETA * max(1.0, value):
         return Level(upper, case, True, ("T14",))
-    note = (
-        "Rows far from the one in question are taken as known; the bracket has what that changes."
+    note = "Rows far from the one in question are taken as known; the bracket has what that changes"
+    note += (
+        "."
+        if search.cuttable
+        else f", coarsely: the tree-width is {find_width(search, search.cut_rows)} or less."
     )
     return Level(upper, case, False, ("T14",), lower=value, note=note)
 
@@ -587,8 +631,6 @@ def _search_within_reach(search: NetworkSearch, row: int) -> None:
         else:
             search.search_row(row, None)
     except OutOfRoom:
-        if not search.cuttable:
-            raise _refuse_size(search, row) from None
         search.cut_rows |= search.component(row)
         search.search_widest(row)
 
@@ -603,6 +645,19 @@ def _refuse_size(search: NetworkSearch, row: int) -> Unsupported:
             value=search.sums,
             hint="use more noise, or fewer releases",
         )
+    width = find_width(search, region)
+    return Unsupported(
+        f"the {len(region)} rows around row {row} depend on each other too widely: their "
+        f"tree-width is {width} or less, with {search.values} values a row, and there are too many "
+        "sets of known rows",
+        field="prior",
+        value=width,
+        hint="give every combination of values some probability: then there is a bracket",
+    )
+
+
+def find_width(search: NetworkSearch, region: Iterable[int]) -> int:
+    """The tree-width of some rows, or somewhat more."""
     width, active = 0, {each: set(search.neighbours[each]) for each in region}
     while active:
         out = min(active, key=lambda n: (len(active[n]), n))
@@ -610,17 +665,7 @@ def _refuse_size(search: NetworkSearch, row: int) -> Unsupported:
         width = max(width, len(around))
         for each in around:
             active[each] = (active[each] | around) - {each, out}
-    return Unsupported(
-        f"the {len(region)} rows around row {row} depend on each other too widely: their "
-        f"tree-width is {width} or less, with {search.values} values a row, and there are too many "
-        "sets of known rows",
-        field="prior",
-        value=width,
-        hint=(
-            "trees with positive probabilities fit, large ones as a bracket, and about a dozen "
-            "rows that depend on each other in other ways"
-        ),
-    )
+    return width
 
 
 def _network_witness(search: NetworkSearch, space: Records) -> Witness:

@@ -144,6 +144,8 @@ class BayesianSemanticPrivacy(OfOnePrior):
     short_names: ClassVar[tuple[str, ...]] = ("bayesian-semantic",)
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
+        if isinstance(space, Records):  # before tables are made of it
+            certificates.require_conditions(space)
         channel, records = record_channel(mechanism, space)
         read_whole(self.default, "default", 0, records.values - 1)
         mass = self.prior.on_records(records, flint_rational)

@@ -42,7 +42,8 @@ class Suggestion:
         before, after: 95% of its numbers are within this, without and with the change.
         about: what is changed: titles of queries, or columns.
         delta: the δ that the change needs, if the plan has none.
-        added_up: what 95% of the sums are within that replace a query which is no longer asked.
+        added_up, alone: what 95% of the sums are within that replace a query which is no longer
+            asked, and of its answers while it is.
     """
 
     change: str
@@ -52,6 +53,7 @@ class Suggestion:
     about: tuple[str, ...] = ()
     delta: float | None = None
     added_up: float | None = None
+    alone: float | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data for JSON."""
@@ -71,7 +73,7 @@ def suggest_changes(
         estimate.spend.alone for estimate in estimates
     ):
         return []
-    before = {id(each.query): _typical_error(each) for each in estimates}
+    before = {id(each.query): each for each in estimates}
     found = []
     for made, asked, under, settings in _changes(table, plan, queries, budget):
         kept = table.last_estimate
@@ -82,19 +84,25 @@ def suggest_changes(
             continue
         finally:
             table.last_estimate = kept
-        gains = []
+        gains, losses = [], list[float]()
         for query, estimate in zip(asked, tried, strict=True):
-            was, now = before.get(id(query)), _typical_error(estimate)
+            earlier = before[id(query)]
+            was, now = _typical_error(earlier), _typical_error(estimate)
             if was and estimate.query.kind == query.kind:
                 gains.append((was / now if now else 0.0, query.title, was, now or math.inf))
-        if gains and min(gain for gain, *_ in gains) > MAX_LOSS:
+            errors = zip(_all_errors(earlier), _all_errors(estimate), strict=False)
+            losses += [one / other if other else 0.0 for one, other in errors if one]
+        if gains and min(losses) > MAX_LOSS:
             inside = made.change == "ask-once"
             outer = [each for each in gains if inside and each[1] in made.about]
             best, title, was, now = max(outer or gains)
             if best >= MIN_GAIN:
                 changed = replace(made, query=title, before=was, after=now)
                 if inside:
-                    changed = replace(changed, added_up=_added_error(table, queries, made, tried))
+                    added = _added_error(table, queries, made, tried)
+                    asked_alone = next(x for x in estimates if x.query.title == made.about[0])
+                    alone = _typical_error(asked_alone)
+                    changed = replace(changed, added_up=added, alone=alone)
                 found.append((best, changed))
     found.sort(key=lambda each: -each[0])
     return [each for _, each in found[:MAX_SUGGESTIONS]]
@@ -193,15 +201,24 @@ def _typical_error(estimate: CostEstimate) -> float | None:
     return found[-1] if found else None
 
 
+def _all_errors(estimate: CostEstimate) -> list[float | None]:
+    """What 95% of the numbers are within by the size of a group, and in all; table by table."""
+    sized = [each.within or each.error for each in estimate.expected]
+    whole = estimate.within or estimate.error
+    return [*sized, whole, *(each["standard_error"] for each in estimate.tables)]
+
+
 @dataclass(frozen=True)
 class AccuracyPlan:
     """What the widths of a batch cost (F33).
 
     Attributes:
         titles, widths, costs: of each query with a width: ε, or ρ for Gaussian noise.
-        total, allowed: of all of them, and what the plan has.
-        alone: what 95% of the answers of each would be within with all that the plan has.
-        fits: which of them can be had at once under the plan, the largest number of them.
+        total, allowed: of all of them, and what this release may spend.
+        alone: what 95% of the answers of each would be within with all that it may spend.
+        fits: which of them can be had at once for that, the largest number of them.
+        whole: what the plan has, of which a share or a period may be less.
+        rows: of how many rows in a group `alone` and the costs are, where these depend on them.
     """
 
     titles: tuple[str, ...]
@@ -212,18 +229,21 @@ class AccuracyPlan:
     alone: tuple[float | None, ...]
     fits: tuple[bool, ...]
     gaussian: bool
+    whole: Fraction
+    rows: tuple[int | None, ...]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data for JSON."""
         costs = [round_up(each) for each in self.costs]
-        listed = zip(self.titles, self.widths, costs, self.alone, self.fits, strict=True)
-        names = ("name", "within", "cost", "alone", "fits")
+        listed = zip(self.titles, self.widths, costs, self.alone, self.fits, self.rows, strict=True)
+        names = ("name", "within", "cost", "alone", "fits", "rows")
         return {
             "within": dict(zip(self.titles, self.widths, strict=True)),
             "questions": [dict(zip(names, each, strict=True)) for each in listed],
             "unit": "rho" if self.gaussian else "epsilon",
             "total": round_up(self.total),
             "allowed": float(self.allowed),
+            "allowed_by_target": float(self.whole),
             "fits": all(self.fits),
         }
 
@@ -242,10 +262,11 @@ def plan_widths(
             "no question has a width", field="within", hint="add within = 50 to a [[queries]] entry"
         )
     gaussian = budget.get("noise") == "gaussian"
-    whole = Budget.of(plan)
-    if budget.get("share") is not None:
-        whole = whole.part(budget["share"])
-    allowed = Fraction(whole.rho if gaussian else whole.epsilon, encoding.EPSILON_UNITS)
+    whole, share = Budget.of(plan), budget.get("share")
+    allowed, everything = (
+        Fraction(each.rho if gaussian else each.epsilon, encoding.EPSILON_UNITS)
+        for each in (whole if share is None else whole.part(share), whole)
+    )
     if not allowed:
         raise InvalidInput("gaussian noise needs a plan with a delta", field="noise")
     split = str(budget.get("split", "weights"))
@@ -261,10 +282,12 @@ def plan_widths(
 
     costs = find_costs([index for index, _ in asked])
     every = {**budget, "noise": "gaussian"} if gaussian else dict(budget)
-    alone = []
+    alone, rows = list[float | None](), list[int | None]()
     for _, query in asked:
         one = estimate_batch_cost(table, plan, [replace(query, within=None)], **every)[0]
-        alone.append(one.expected[0].within if one.expected else None)  # for the rows of `costs`
+        first = one.expected[0] if one.expected else None  # for the rows of `costs`
+        alone.append(None if first is None else first.within)
+        rows.append(None if first is None else first.rows)
     fitting: list[int] = list(costs) if sum(costs.values()) <= allowed else []
     for index in [] if fitting else sorted(costs, key=lambda each: costs[each]):
         if sum(find_costs([*fitting, index]).values()) <= allowed:
@@ -278,6 +301,8 @@ def plan_widths(
         tuple(alone),
         tuple(index in fitting for index, _ in asked),
         gaussian,
+        everything,
+        tuple(rows),
     )
 
 

@@ -22,13 +22,11 @@ from functools import cached_property
 from itertools import permutations, product
 from typing import Any
 
-from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, UnknownName, at, spell
+from whosin.errors import UnknownName, spell
 from whosin.exact import format_decimals, rational, round_up
 from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import Cost
-from whosin.ledger.entries import Entry
-from whosin.ledger.registration import RegisteredTable, Registration
+from whosin.ledger.entries import Entry, ReleaseRecord, list_publications
 from whosin.ledger.registry import STEP_KEY, PeopleBudget
 from whosin.notebook_display import Displayed
 from whosin.release.column_expressions import free_column_name
@@ -40,9 +38,8 @@ from whosin.release.cost import (
     interval_deviations,
     is_too_noisy,
 )
-from whosin.release.queries import QUERIES, Query
-from whosin.release.queries.base import POINT, RANK_ROWS, distinct_titles, scenario_keys
-from whosin.release.table import Table
+from whosin.release.queries import QUERIES
+from whosin.release.queries.base import POINT, RANK_ROWS, distinct_titles
 
 NOISY_MARK = "*"
 
@@ -182,11 +179,8 @@ class Answer(Displayed):
         """For each row whether it is too noisy to read: a relative standard error above 30%, or of
         a mean, median or quantile an interval over more than a tenth of the column's range.
         Nothing for answers without intervals."""
-        about: dict[str, Any] = {
-            "signed": self._is_signed,
-            "deviations": interval_deviations(self.noise),
-        }
-        return too_noisy(self.columns, self.rows, self._ends, **about)
+        about: Any = {"deviations": interval_deviations(self.noise)}
+        return too_noisy(self.columns, self.rows, self._ends, signed=self._is_signed, **about)
 
     @property
     def _ends(self) -> tuple[float, float] | None:
@@ -254,9 +248,8 @@ class Answer(Displayed):
             quality = dict(self.details["quality"])
             quality["distance"] = f"{format_decimals(100 * quality['distance'], 1)}%"
             quality["within"] = f"{format_decimals(100 * quality['within'], 1, 'up')}%"
-            return (
-                f"{said} {SYNTHETIC_NOTE.format(**quality)}{_describe_chosen_tables(self.details)}"
-            )
+            chosen = _describe_chosen_tables(self.details)
+            return f"{said} {SYNTHETIC_NOTE.format(**quality)}{chosen}"
         return said
 
     def to_dict(self) -> dict[str, Any]:
@@ -296,6 +289,14 @@ class Answer(Displayed):
         return polars.from_arrow(self.to_arrow())
 
 
+def read_said(bodies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the debits of a release say of it, as `Release` has it."""
+    said: dict[str, Any] = {"table": str(bodies[-1].get("table", "")) if bodies else ""}
+    for key in ("about", "declared"):
+        said[key] = next((each[key] for each in bodies if each.get(key)), {})
+    return said
+
+
 @dataclass(frozen=True)
 class Release(Displayed):
     """A batch of answers, and where the dataset stands after it.
@@ -306,7 +307,10 @@ class Release(Displayed):
             asks may know of them.
         about: who answers for it, and why, as the ledger keeps it: what [about] said when it was
             paid for.
+        declared: of the table: how many `people` it has, if public; which columns were `looked_up`.
         table: what it was called when it was paid for, such as this month's file.
+        publications: all releases of the dataset so far, oldest first; nothing where nobody looked,
+            or whoever asks may not know of all.
     """
 
     request: str
@@ -315,15 +319,15 @@ class Release(Displayed):
     when: str = ""
     people: PeopleBudget | None = None
     about: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    declared: Mapping[str, Any] = field(default_factory=dict, hash=False)
     table: str = ""
+    publications: tuple[ReleaseRecord, ...] = ()
 
     def __post_init__(self) -> None:
         titles = [each.title for each in self.answers]
         own = distinct_titles(titles, [each.question for each in self.answers])
         changed = (replace(a, title=b) for a, b in zip(self.answers, own, strict=True))
-        object.__setattr__(
-            self, "answers", tuple(changed) if own != tuple(titles) else self.answers
-        )
+        object.__setattr__(self, "answers", tuple(changed))
 
     def __iter__(self) -> Any:
         return iter(self.answers)
@@ -333,18 +337,16 @@ class Release(Displayed):
 
     def __getitem__(self, key: int | str) -> Answer:
         if isinstance(key, str):
-            result = [answer for answer in self.answers if answer.title == key]
-            if not result:
-                raise KeyError(key)
-            return result[0]
+            return {answer.title: answer for answer in reversed(self.answers)}[key]
         return self.answers[key]
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the canonical JSON of the published numbers, with what was asked: the same
-        when they are opened again from the ledger, which digests its entries in this way."""
-        listed = [[dict(each.question), each.columns, each.rows] for each in self.answers]
-        return encoding.digest_text(encoding.canonical_json(listed, "answers"))
+        """SHA-256 of the canonical JSON of the published numbers, with what was asked, in the order
+        of their texts: the same when they are opened again from the ledger, and in any order."""
+        listed = ([dict(each.question), each.columns, each.rows] for each in self.answers)
+        texts = sorted(encoding.canonical_json(each, "answers") for each in listed)
+        return encoding.digest_text(f"[{','.join(texts)}]")
 
     @property
     def independence_note(self) -> str:
@@ -356,8 +358,8 @@ class Release(Displayed):
                 if inner.title == outer.title:
                     both = f"Questions {first} and {second} ({inner.title})"
                 return (
-                    f"{both} have noise of their own, so that sums of one "
-                    f"differ from the other; {_agreement_hint(inner, outer)}."
+                    f"{both} have noise of their own and do not add up; "
+                    f"{_agreement_hint(inner, outer)}."
                 )
         return ""
 
@@ -439,8 +441,7 @@ def read_releases(
     state, history, stored = ledger.record(dataset)
     found: dict[str, list[Answer]] = {}
     paid: dict[str, str] = {}
-    about: dict[str, Mapping[str, Any]] = {}
-    tables: dict[str, str] = {}
+    bodies: dict[str, list[Mapping[str, Any]]] = {}
     streams: dict[str, list[tuple[Mapping[str, Any], Any]]] = {}
     for entry in history:
         if entry.kind != "debit" or entry.request not in stored:
@@ -455,18 +456,17 @@ def read_releases(
                 streams.setdefault(request, []).append((entry.body, data))
             else:
                 own += read_answers([(entry.body, data)], "", state.plan.relation)
-            about.setdefault(request, {})
-            tables[request] = entry.body.get("table", "")
-            about[request] = about[request] or entry.body.get("about", {})
+            bodies.setdefault(request, []).append(entry.body)
             paid[request] = max(paid.get(request, ""), str(entry.body.get("when", "")))
     for request, steps in streams.items():
         found[request] += read_answers(steps, "", state.plan.relation)
-    people = ledger.people_budget(dataset) if visible is None else None
+    about: dict[str, Any] = {"budget_state": state}
+    if visible is None:
+        about["people"] = ledger.people_budget(dataset)
+        about["publications"] = list_publications(history, state.plan.relation)
     return [
-        Release(
-            request, tuple(answers), state, paid[request], people, about[request], tables[request]
-        )
-        for request, answers in found.items()
+        Release(name, tuple(own), when=paid[name], **about, **read_said(bodies[name]))
+        for name, own in found.items()
     ]
 
 
@@ -502,7 +502,7 @@ def _describe_chosen_tables(details: Mapping[str, Any]) -> str:
 
 
 def read_answers(
-    steps: Sequence[tuple[Mapping[str, Any], Any]], noise: str, relation: str, title: str = ""
+    steps: Sequence[tuple[Mapping[str, Any], Any]], noise: str, relation: str
 ) -> list[Answer]:
     """The answer of a debit, those of all questions that were paid for at once, or that of a
     stream.
@@ -510,7 +510,6 @@ def read_answers(
     Args:
         steps: the entry of each debit and its stored answer, as data: one, or those of a stream.
         noise: what noise it has, for entries that do not say it.
-        title: of a stream, which no entry says.
     """
     (paid, stored), what = steps[0], steps[0][0]["what"]
     cost = paid["costs"].get(relation)
@@ -521,7 +520,6 @@ def read_answers(
 
         answers = [read_totals(steps)]
         asked = [{key: what[key] for key in what if key not in ("coefficients", "periods")}]
-        asked[0] |= {"name": title} if title else {}
     if "answers" in stored:
         from whosin.release.queries.together import paid_questions
 
@@ -539,151 +537,3 @@ def read_answers(
         )
         for question, answer, own in zip(asked, answers, costs, strict=True)
     ]
-
-
-def describe_batch(
-    table: Table,
-    plan: Plan,
-    queries: Sequence[Query],
-    *,
-    share: object,
-    split: str = "weights",
-    noise: str = "laplace",
-) -> dict[str, Any]:
-    """What is asked of a table, as plain data, which names its request.
-
-    Args:
-        share: as it was said; None for that of the period.
-    """
-    share = share if plan.query is None else 1
-    columns = set[str]()
-    for number, query in enumerate(queries):
-        with at(f"queries[{number}]"), query.at_own_key():
-            columns |= query.names(table)
-    return {
-        "queries": [{**scenario_keys(q), "weight": str(rational(q.weight))} for q in queries],
-        "columns": sorted(columns),
-        "bounds": [table.max_rows_per_group, table.max_groups],
-        "share": None if share is None else str(rational(share, "share")),
-        "split": str(split),
-        "noise": str(noise),
-    }
-
-
-def describe_repeat(request: str) -> str:
-    return (
-        f"this was asked before, as request {request}: these are its answers, from the rows of "
-        "that day, and nothing more is spent; --again (again=True) asks today's rows, and pays"
-    )
-
-
-@dataclass(frozen=True)
-class NamedBatch:
-    """What is asked of a table under a plan, as a ledger knows it: its request is named after it,
-    so that asking it again is not new.
-
-    The name is made of what the history shows anyway, so that it says nothing more of the rows, and
-    neither does the mark beside it.
-
-    Attributes:
-        words: see `describe_batch`.
-        table: as it is today, with the fingerprints of its rows where they may be looked at: those
-            of one that lives are part of the name, so that it tells whether the same was asked of
-            others.
-        who: asks, where nobody else is to see the answers, or learn that this was asked.
-    """
-
-    ledger: Ledger
-    dataset: str
-    plan: Plan
-    words: Mapping[str, Any]
-    table: Registration
-    who: str = ""
-
-    def name(self, *, again: bool = False) -> str:
-        """The name of the table that the dataset is registered with.
-
-        Args:
-            again: a new name for a table that lives, whatever was asked of it.
-        """
-        registered = self.ledger.budget_state(self.dataset).registered
-        name = self._digest(registered)
-        if registered is None or not self.table.lives or self.who:
-            return name
-        if not again and (earlier := registered.find_rows(self.table, name, self._earlier(name))):
-            return earlier
-        # Rows that nobody looked at are never known to be the same; what is unfinished goes on.
-        begun = [] if again else sorted(self.ledger.unanswered(self.dataset, name))
-        return begun[0].rpartition("/")[0] if begun else registered.mark_rows(self.table, name)
-
-    def require_same_rows(self, request: str) -> None:
-        """See that a batch about a table that lives is not taken for one that was asked of other
-        rows.
-
-        Raises:
-            BudgetRefused: it was asked before, and the rows have changed, or nobody can tell.
-        """
-        if not self.table.lives or self.who:
-            return
-        earlier = self._earlier(request.partition("-")[0])
-        if request in earlier or not earlier:
-            return
-        when = {
-            str(entry.request).rpartition("/")[0]: str(entry.body.get("when", ""))
-            for entry in self.ledger.history(self.dataset)
-            if entry.kind == "debit"
-        }
-        latest = max(earlier, key=lambda each: when.get(each, ""))
-        looked = any(kind.partition(":")[0] == "rows" for kind in self.table.source)
-        changed = "its rows have changed since" if looked else "nobody can see what has changed"
-        day = when.get(latest, "")[:10]
-        raise BudgetRefused(
-            f"dataset {self.dataset!r} was asked this on {day}, and {changed}",
-            field="dataset",
-            value=self.dataset,
-            hint=f"--again (again=True) asks today's rows, and pays; --request {latest} shows the "
-            "answers of that day, and spends nothing",
-        )
-
-    def find_answered(self) -> str | None:
-        """The request that has all answers about this very table, which the dataset was registered
-        with before it went on with another one; None if there is none."""
-        registered = self.ledger.budget_state(self.dataset).registered
-        if registered is None or not was_registered(self.ledger, self.dataset, self.table):
-            return None
-        name = self._digest(registered.seal_table(self.table))
-        if self.table.lives:
-            name = registered.find_rows(self.table, name, self._earlier(name)) or name
-        paid = self.ledger.requests(self.dataset, f"{name}/")
-        return name if paid and not self.ledger.unanswered(self.dataset, f"{name}/") else None
-
-    def _earlier(self, name: str) -> list[str]:
-        paid = self.ledger.requests(self.dataset, name)
-        return sorted({each.rpartition("/")[0] for each in paid})
-
-    def _digest(self, registered: RegisteredTable | None) -> str:
-        table = replace(
-            self.table.about(frozenset(self.words["columns"])), max_rows_per_group=1, max_groups=1
-        )
-        about = None if registered is None else registered.asked(table)
-        plan = replace(self.plan, family=self.plan.family.canonical()).to_dict()
-        del plan["target"]  # in whatever spelling, such as 3/4 or 0.75: the ε and γ of it remain
-        asked = {"batch": self.words, "plan": plan, "table": about, "who": self.who}
-        name = encoding.digest_text(encoding.canonical_json(asked))[:32]
-        return name + (f"-{encoding.mark_asker(self.who)}" if self.who else "")
-
-
-def was_registered(ledger: Ledger, dataset: str, table: Registration) -> bool:
-    """Whether a dataset is registered with this very table, or was before it went on with another
-    one.
-
-    Args:
-        table: with the fingerprints of its rows.
-    """
-    registered = ledger.budget_state(dataset).registered
-    asked = {} if registered is None else registered.seal_table(table).entry()
-    return any(
-        {**entry.body["registration"], "apart_from": None} == {**asked, "apart_from": None}
-        for entry in ledger.history(dataset)
-        if entry.kind in ("registered", "amended") and entry.body.get("registration")
-    )

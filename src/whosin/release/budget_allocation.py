@@ -36,12 +36,14 @@ from whosin.errors import (
 from whosin.exact import format_figures, rational
 from whosin.ledger import encoding
 from whosin.ledger.budget import Budget, Cost, affordable_epsilon, price_epsilon
+from whosin.release.contribution_bounds import plan_conditions
 from whosin.release.cost import (
     OPTIMAL_SPLIT,
     CostEstimate,
     RemainingBudget,
     Share,
     caution_smaller_noise,
+    caution_undeclared,
     caution_unused_delta,
 )
 from whosin.release.queries import Query
@@ -101,13 +103,17 @@ def _pay_widths(
     """What the widths of a batch need, each with its part of δ, and what is left."""
     pot, gaussian = divisible_units(unspent, noise), noise == "gaussian"
     needed = needed_shares(queries, table, unspent.plan, gaussian, split)
-    used = sum(share_units(share, gaussian) for _, share in needed)
-    letter = "ρ" if gaussian else "ε"
+    used, letter = sum(share_units(share, gaussian) for _, share in needed), "ρε"[not gaussian]
     if used > pot:
         wanted, there = (Fraction(each, encoding.EPSILON_UNITS) for each in (used, pot))
+        plain, asked = Query.expected_error, [each.query for each, _ in needed]
+        sized = [q for q in asked if type(q).expected_error is not plain]
+        counts = {(table.people or 0) // q.group_count(q.restrict_table(table)) or 1 for q in sized}
+        held = " and ".join(map(spell, sorted(counts)))
+        counted = f" for {held} rows a group, one a person," if sized else ""
         raise BudgetRefused(
-            f"these widths need {letter} = {format_figures(wanted, 4, 'up')}, and there is "
-            f"{letter} = {format_figures(there, 4, 'down')}",
+            f"these widths need {letter} = {format_figures(wanted, 4, 'up')}{counted}, and there "
+            f"is {letter} = {format_figures(there, 4, 'down')}",
             field="within",
             value=float(wanted),
             hint="allow wider answers, ask less, or promise less: whosin plan SCENARIO "
@@ -323,7 +329,7 @@ def _equal_errors(
     low, high = 1e-300, 1e300
     for _ in range(200):
         middle = math.sqrt(low) * math.sqrt(high)
-        low, high = (middle, high) if sum(needed(middle)) > budget else (low, middle)
+        low, high = (middle, high) if math.fsum(needed(middle)) > budget else (low, middle)
     for number, part in zip(sensitivities, needed(high), strict=True):
         parts[number] = Fraction(part)
     return parts
@@ -417,12 +423,19 @@ def _least_error_of_rest(
     return [estimates[index] for index in range(len(queries))]
 
 
+PLANNED_CONDITIONS = 64
+"""Questions whose conditions are planned together."""
+
+
 def estimate_costs(
     queries: Sequence[Query], table: Table, given: Sequence[Share]
 ) -> list[CostEstimate]:
     """The cost estimates of queries with a share each; errors name the query."""
     estimates = []
     for index, (query, share) in enumerate(zip(queries, given, strict=True)):
+        if index % PLANNED_CONDITIONS == 0:
+            few = queries[index : index + PLANNED_CONDITIONS]
+            plan_conditions(table, [each.where for each in few])
         with at(f"queries[{index}]"), query.at_own_key():
             asked = query.restrict_table(table)
             estimates.append(
@@ -590,6 +603,7 @@ def estimate_batch_cost(
         made = caution_unused_delta(plan, caution_smaller_noise(table, unspent, made))
         titles = distinct_titles([each.title for each in made], [each.spend.what for each in made])
         made = [replace(each, called=own) for each, own in zip(made, titles, strict=True)]
+        made = caution_undeclared(table, made)
         table.last_estimate = batch, list(map(partial(add_expected_errors, table), made))
     return list(table.last_estimate[1])
 
@@ -603,7 +617,7 @@ def _estimate_by_part(
     groups: dict[str | None, list[int]] = {}
     for index, query in enumerate(queries):
         with at(f"queries[{index}]"), query.at_own_key():
-            groups.setdefault(query.find_part(table), []).append(index)
+            groups.setdefault(query.paying_part(table), []).append(index)
     weights = {
         part: sum(rational(queries[index].weight) for index in indices)
         for part, indices in groups.items()

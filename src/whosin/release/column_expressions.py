@@ -581,19 +581,10 @@ class GroupGrid:
         ]
         return pa.RecordBatch.from_arrays(columns, names=list(self.columns))
 
-    def coded(self, rows: Any, /, **columns: Any) -> Any:
+    def coded(self, rows: Any, every: bool = False, /, **columns: Any) -> Any:
         """Rows with some of their columns and the key columns: the number of each value among the
-        labels of its domain. Rows that a closed domain drops are left out."""
-        result = self.placed(rows, **columns)
-        for name, domain in zip(self.names, self.domains, strict=True):
-            if domain.drops:
-                result = result.filter(result[name] >= 0)
-        return result
-
-    def placed(self, rows: Any, /, **columns: Any) -> Any:
-        """The same with all rows: a number is -1 where a closed domain has none."""
-        import ibis
-
+        labels of its domain. Rows that a closed domain drops are left out, or where `every` row is
+        wanted have -1 there."""
         keys, joined = {}, {}
         backend = rows.get_backend().name
         for name, column, domain in zip(self.names, self.columns, self.domains, strict=True):
@@ -607,6 +598,9 @@ class GroupGrid:
         result = rows.select(**(chosen or {"present": ibis.literal(1, "int8")}))
         for name, domain in joined.items():
             result = join_cell_numbers(result, name, domain)
+        for name, domain in zip(self.names, self.domains, strict=True):
+            if domain.drops and not every:
+                result = result.filter(result[name] >= 0)
         return result
 
     def dense(self, result: Any, names: Sequence[str]) -> list[Array]:

@@ -6,10 +6,6 @@ listed one that its rule does not read), and what engines could read in differen
 Every operation is total: arithmetic is in doubles, what has no value (a division by zero, a bad
 cast, a missing value, NaN) is unknown, as NULL is in SQL, and rows count where the condition is
 true.
-
-Engines follow different editions of Unicode, and some make two letters of one (ß, ﬁ, İ). Here a
-letter changes case if it and its counterpart are each other's only one and lie in U+0000 to U+052F
-or U+1E00 to U+1EFF: Latin, Greek and Cyrillic, which no edition changes any more. Others stay.
 """
 
 from __future__ import annotations
@@ -17,21 +13,29 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from functools import reduce
+from contextlib import contextmanager, suppress
+from functools import lru_cache, reduce
+from itertools import chain
 from typing import Any
 
-from whosin.errors import InvalidInput, LazyModule, Mistakes, UnknownName, spell
+from whosin.errors import InvalidInput, LazyModule, Mistakes, UnknownName, WhosinError, spell
+from whosin.exact import rational
 from whosin.release.row_values import (
+    CAPITAL,
     MAX_NESTED_OPERATIONS,
+    SMALL,
+    SPACE_CHARACTERS,
     comparable_values,
     count_operations,
     decade_value,
     describe_node,
+    describe_parse_failure,
+    describe_position,
     double_value,
     is_dated,
     is_usable,
     iso_week,
+    lower_letters,
     number_value,
     refuse_condition,
     refuse_node,
@@ -42,6 +46,7 @@ from whosin.release.row_values import (
     truncate_moment,
     truncated_remainder,
     unify_values,
+    upper_letters,
 )
 
 exp, ibis, sqlglot = map(LazyModule, ("sqlglot.expressions", "ibis", "sqlglot"))
@@ -122,43 +127,6 @@ def plain_text(text: str) -> str:
     return text
 
 
-LETTER_RANGES = (range(0x0530), range(0x1E00, 0x1F00))
-SPACE_CHARACTERS = r" \t\n\r\x0b\x0c"
-"""White space as in a pattern: each engine's SQL spells these letters in its own way."""
-NON_ASCII_PATTERN = "[^ -~]"
-"""A letter beyond plain ASCII, as a pattern."""
-
-
-def _letter_pairs() -> dict[str, str]:
-    """Small letters, each with its capital."""
-    result = {}
-    for code in (code for each in LETTER_RANGES for code in each):
-        small = chr(code)
-        capital = small.upper()
-        alone = len(capital) == 1 and capital != small and capital.lower() == small
-        if alone and any(ord(capital) in each for each in LETTER_RANGES):
-            result[small] = capital
-    return result
-
-
-SMALL, CAPITAL = map("".join, zip(*_letter_pairs().items(), strict=True))
-
-
-def lower_letters(value: Any) -> Any:
-    """A text in small letters."""
-    return _change_letters(value, value.lower(), CAPITAL, SMALL)
-
-
-def upper_letters(value: Any) -> Any:
-    """A text in capitals."""
-    return _change_letters(value, value.upper(), SMALL, CAPITAL)
-
-
-def _change_letters(value: Any, plain: Any, old: str, new: str) -> Any:
-    """Letter by letter only where a text needs it: that is slow."""
-    return ibis.cases((value.re_search(NON_ASCII_PATTERN), value.translate(old, new)), else_=plain)
-
-
 MAX_CONDITION_LENGTH = 10_000
 MAX_CONDITION_DEPTH = 100
 MAX_CONDITION_NODES = 2_000
@@ -169,12 +137,17 @@ MOMENT_PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second")
 ROW_EXPRESSIONS = "use comparisons, and/or/not, in, between, like, arithmetic, case and coalesce"
 MAX_CASE_CHANGES = 2
 MAX_SHORT_LIST = 20
+NAMED_COLUMN = "column in where"
 TEXT_HINT = ", or a text in single quotes"
 CONDITION_EXAMPLE = "age >= 65 and ward = 'A'"
 
 
-def parse_condition(text: object, table: Any) -> Any:
+def parse_condition(text: object, table: Any, declared: Iterable[str] = ()) -> Any:
     """An Ibis condition on the rows of a table, false where it cannot be decided.
+
+    Args:
+        table: the table, or those of its columns that may be named.
+        declared: names for `unknown_column`.
 
     Raises:
         InvalidInput: not a row expression, by its text and the schema alone.
@@ -189,15 +162,22 @@ def parse_condition(text: object, table: Any) -> Any:
             message = f"where has a comment or a semicolon: {short_text(text)}"
             raise refuse_condition(message, text, "leave it out")
         parsed = sqlglot.Dialect.get_or_raise("duckdb").parser().parse(tokens, text)
-    except (sqlglot.errors.SqlglotError, RecursionError):
-        message = f"where cannot be parsed: {short_text(text)}"
-        raise refuse_condition(
-            message, text, f"write a condition such as {CONDITION_EXAMPLE}"
-        ) from None
+    except (sqlglot.errors.SqlglotError, RecursionError) as error:
+        message = f"where cannot be parsed: {describe_parse_failure(error, text)}"
+        hint = f"write a condition such as {CONDITION_EXAMPLE}"
+        raise refuse_condition(message, text, hint) from None
     if len(parsed) != 1 or parsed[0] is None:
         raise refuse_condition(f"where must be one condition, not {short_text(text)}", text)
     check_size(parsed[0], refuse_condition)
-    result = _translate_node(parsed[0], table)
+    try:
+        result = _translate_node(parsed[0], table)
+    except InvalidInput as error:
+        if error.field == NAMED_COLUMN:
+            kinds = {each: table[each].type() for each in _column_names(table)}
+            levels = {each: ibis.dtype("string") for each in declared if each not in kinds}
+            name = str(error.value)
+            error = unknown_column(NAMED_COLUMN, name, kinds | levels, declared, TEXT_HINT)
+        raise error from None
     if not result.type().is_boolean():
         message = f"where has {short_text(text)}, which is a value and not a condition"
         raise refuse_condition(message, text, "compare it with something, for example age >= 65")
@@ -208,40 +188,55 @@ def parse_condition(text: object, table: Any) -> Any:
 
 
 def condition_columns(text: object) -> frozenset[str]:
-    """The columns that a condition names; none where the text is not a condition, which
-    `parse_condition` refuses."""
-    if not isinstance(text, str) or len(text) > MAX_CONDITION_LENGTH:
-        return frozenset()
-    try:
-        parsed = sqlglot.parse(text, read="duckdb")
-    except (sqlglot.errors.SqlglotError, RecursionError):
-        return frozenset()
-    nodes = (node for each in parsed if each is not None for node in each.find_all(exp.Column))
-    return frozenset(map(_full_name, nodes))
+    """The columns that a condition names; none where the text is no condition."""
+    tree = _read_tree(text)
+    return frozenset() if tree is None else frozenset(map(_full_name, tree.find_all(exp.Column)))
+
+
+def _read_tree(text: object) -> Any:
+    """A condition as its parser's tree, which nobody may change; None where it is not one."""
+    readable = isinstance(text, str) and len(text) <= MAX_CONDITION_LENGTH
+    return _parse_tree(text) if readable else None
+
+
+@lru_cache(maxsize=1_000)
+def _parse_tree(text: str) -> Any:
+    with suppress(sqlglot.errors.SqlglotError, RecursionError):
+        parsed = [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
+        return parsed[0] if len(parsed) == 1 else None
+    return None
 
 
 def equal_constants(text: object, column: str) -> set[str]:
     """The constants that a condition is only true with in a column: ward = 'A' and so on."""
-    if not isinstance(text, str) or len(text) > MAX_CONDITION_LENGTH:
-        return set()
-    try:
-        nodes = [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
-    except (sqlglot.errors.SqlglotError, RecursionError):
-        return set()
-    if len(nodes) != 1:
-        return set()
-    found = set()
+    nodes, found = list(filter(None, [_read_tree(text)])), set()
     while nodes:
         node = nodes.pop()
         if isinstance(node, exp.And | exp.Paren):
             nodes += node.iter_expressions()
         elif isinstance(node, exp.EQ):
-            sides = node.this, node.expression
-            named = [each for each in sides if isinstance(each, exp.Column)]
-            said = [each for each in sides if isinstance(each, exp.Literal | exp.Boolean)]
-            if named and said and _full_name(named[0]) == column:
-                found.add(str(said[0].this))
+            found |= {each for name, each, _ in _compared_constants(node) if name == column}
     return found
+
+
+def compared_constants(text: object) -> list[tuple[str, str, bool]]:
+    """(column, constant, whether it is in quotes) of each comparison with =, <>, in or case that a
+    condition makes anywhere."""
+    tree = _read_tree(text)
+    nodes = () if tree is None else tree.find_all(exp.EQ, exp.NEQ, exp.In, exp.Case)
+    return [each for node in nodes for each in _compared_constants(node)]
+
+
+def _compared_constants(node: Any) -> Iterator[tuple[str, str, bool]]:
+    others = (each.this for each in node.args["ifs"]) if isinstance(node, exp.Case) else ()
+    sides = [node.this, node.args.get("expression"), *node.expressions, *others]
+    sides = [each.unnest() for each in sides if each is not None]
+    for column in (each for each in sides if isinstance(each, exp.Column) and node.this):
+        for side in sides:
+            bare, sign = (side.this, "-") if isinstance(side, exp.Neg) else (side, "")
+            if isinstance(bare, exp.Literal | exp.Boolean):
+                quoted = isinstance(bare, exp.Literal) and bare.is_string
+                yield _full_name(column), f"{sign}{bare.this}", quoted
 
 
 def _full_name(node: Any) -> str:
@@ -254,18 +249,21 @@ def unknown_column(
 ) -> InvalidInput:
     """The error about a column that is not in a table, or among types by name. It names those that
     are, unless all are texts: then the table may be a CSV file without a header, whose first line
-    is somebody's row.
+    is somebody's row, and only what was declared is suggested, or a name of the same letters.
 
     Args:
-        declared: columns that somebody declared, which may be named in any case.
+        declared: columns that somebody declared.
         otherwise: what else may be meant, as the end of a sentence.
     """
     kinds = table if isinstance(table, Mapping) else table.schema()
     if not all(kind.is_string() for kind in kinds.values()):
         return UnknownName(field, name, tuple(kinds), otherwise=otherwise)
-    nearest = UnknownName(field, name, declared).nearest
+    seen = [each for each in declared if each in kinds]
+    nearest = UnknownName(field, name, seen).nearest
     if nearest is None:  # a name in other letters was known to whoever wrote it
-        nearest = next((each for each in kinds if each.casefold() == name.casefold()), None)
+        nearest = next(
+            (each for each in kinds if _letters_alone(each) == _letters_alone(name)), None
+        )
     hint = f"name a column as the header spells it{otherwise}"
     if nearest not in (None, name):
         hint = f"did you mean {nearest!r}?"
@@ -273,6 +271,11 @@ def unknown_column(
     error = InvalidInput(message, field=field, value=name, hint=hint)
     error.nearest = nearest
     return error
+
+
+def _letters_alone(name: str) -> str:
+    """A name without what people write between its words, in small letters."""
+    return re.sub(r"[\s_.-]", "", name).casefold() or name
 
 
 Refusal = Callable[[str, object, str], InvalidInput]
@@ -345,13 +348,18 @@ def _translate_negative(node: Any, table: Any) -> Any:
 
 def _translate_column(node: Any, table: Any) -> Any:
     name = _full_name(node)
-    if name not in table.columns:
-        raise unknown_column("column in where", name, table, otherwise=TEXT_HINT)
+    if name not in _column_names(table):  # `parse_condition` says what may be meant
+        raise InvalidInput("unknown column", field=NAMED_COLUMN, value=name)
     kind = table[name].type()
     if not is_usable(kind):
         hint = "conditions are about numbers, text, true and false, dates and times of day"
         raise refuse_condition(f"where names the column {name!r} of type {kind}", name, hint)
     return _drop_nan(table[name])
+
+
+def _column_names(table: Any) -> Iterable[str]:
+    names: Iterable[str] = table if isinstance(table, Mapping) else table.columns
+    return names
 
 
 def _drop_nan(value: Any) -> Any:
@@ -594,7 +602,6 @@ PARTS_READ = {
 """The parts that a rule reads, where they are not this and expression. What no rule reads is
 refused: dropping it could turn a condition into another one."""
 
-
 PASTE_PATTERN = re.compile(r"\buse ([A-Z_]+\([^…]*\))(?:,|$)|did you mean '(.+)'\?$")
 """What a message says to write instead."""
 
@@ -628,14 +635,65 @@ class SqlMistakes(Mistakes):
         first = node[0] if isinstance(node, list) and node else node
         names = first.find_all(exp.Identifier) if isinstance(first, exp.Expression) else ()
         starts = [each.meta["start"] for each in names if "start" in each.meta]
-        if not starts:
-            return ""
-        line = self._text.count("\n", 0, min(starts)) + 1
-        column = min(starts) - self._text.rfind("\n", 0, min(starts))
-        return f"line {line}, character {column}"
+        return describe_position(self._text, min(starts)) if starts else ""
 
 
 def add_condition(title: str, question: Mapping[str, Any]) -> str:
     """A title with the condition of its question, unless it says it: "rows where age >= 65"."""
     said = f" where {question['where']}" if question.get("where") else ""
     return title if title.endswith(said) else title + said
+
+
+EXACT_DEFAULTS = {"within": "", "factor": "1", "offset": "0", "quantile": "1/2"}
+"""Keys of a question that are exact numbers, with what they are where nobody says it."""
+
+
+def canonical_question(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """What a question asks, as plain data: the same however it is written and called."""
+    result: dict[str, Any] = {}
+    for key, value in asked.items():
+        if key == "where":
+            tree = _read_tree(value)
+            result[key] = value if tree is None else _describe_tree(tree)
+        elif key in ("by", "columns"):
+            result |= {key: [value] if isinstance(value, str) else value} if value else {}
+        elif key == "queries":  # those that are measured at once
+            result[key] = list(map(canonical_question, value))
+        elif key in EXACT_DEFAULTS:
+            with suppress(WhosinError):  # its estimate refuses it
+                value = str(rational(value))
+            result |= {} if value == EXACT_DEFAULTS[key] else {key: value}
+        elif key != "name":
+            result[key] = value
+    return result
+
+
+def _describe_tree(part: Any) -> Any:
+    """A tree of a condition as plain data, without what has no meaning: quotes, letters of words of
+    SQL, the order of what AND, OR and a list combine, sides of a comparison, and parentheses around
+    what has parts of its own. (Around a constant: -(5) is a double, and -5 is not.)"""
+    if isinstance(part, list):
+        return list(map(_describe_tree, part))
+    if not isinstance(part, exp.Expression):
+        return part if isinstance(part, str | bool | int) else str(part)
+    kind, inner = type(part).__name__, part.this
+    if isinstance(part, exp.Paren) and not isinstance(
+        inner, exp.Literal | exp.Neg | exp.Column | exp.Boolean | exp.Null
+    ):
+        return _describe_tree(inner)
+    told = {
+        key: _describe_tree(value)
+        for key, value in sorted(part.args.items())
+        if key != "quoted" and value not in (None, False, [])
+    }
+    if kind in ("And", "Or", "EQ", "NEQ"):
+        sides = (told["this"], told["expression"])
+        flat = (each[1:] if each[0] == kind in ("And", "Or") else [each] for each in sides)
+        return [kind, *sorted(chain.from_iterable(flat), key=repr)]
+    if kind in ("LT", "LTE"):
+        return [kind.replace("L", "G"), {"expression": told["this"], "this": told["expression"]}]
+    if kind == "In":
+        told["expressions"] = sorted(told.get("expressions", []), key=repr)
+    if isinstance(part, exp.Var | exp.Anonymous):
+        told["this"] = str(inner).lower()
+    return [kind, told]

@@ -12,12 +12,13 @@ An interval is about the noise. What bounding and clamping leave out is said in 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import Any
 
-from whosin.errors import Mistakes, at
+from whosin.errors import Mistakes, UnknownName, WhosinError, at, shorten
 from whosin.exact import format_figures, rational
 from whosin.release.column_expressions import (
     Cellular,
@@ -28,11 +29,13 @@ from whosin.release.column_expressions import (
     join_cell_numbers,
     root_column,
 )
-from whosin.release.conditions import parse_condition
-from whosin.release.domains import CLAMP, DROP, OTHER_LABEL, Domain, Range
+from whosin.release.conditions import compared_constants, parse_condition
+from whosin.release.domains import CLAMP, DROP, OTHER_LABEL, Domain, Range, Values
+from whosin.release.engines.base import FilteredScan
 from whosin.release.row_values import (
     MAX_RANKED_ROWS,
     double_value,
+    fold_text,
     rows_with_unit,
     sum_sampled_rows,
     whole_steps,
@@ -100,11 +103,13 @@ class CostWarning:
 
     Attributes:
         about: "max_rows_per_group" or "max_groups", which is at its default, "delta", which nothing
-            uses, or "noise", of which there would be less if it were Laplace's.
+            uses, "noise", of which there would be less if it were Laplace's, or "where".
         columns: columns that may differ between rows of one privacy unit.
         epsilons: what a plan would allow without its δ, and what it allows.
         declared: whether the columns have domains, which could say that they never differ.
         times: how many times less noise there would be.
+        constant: what a condition compares the column with, which was not declared, and `nearest`,
+            the declared value that may be meant.
     """
 
     about: str
@@ -112,6 +117,8 @@ class CostWarning:
     epsilons: tuple[float, float] | None = None
     declared: bool = True
     times: float | None = None
+    constant: str | None = None
+    nearest: str | None = None
 
     @property
     def words(self) -> str:
@@ -128,6 +135,9 @@ class CostWarning:
                 f'noise = "laplace" would give this {times} times less noise at the same share of '
                 "the budget"
             )
+        if self.constant is not None:
+            meant = "" if self.nearest is None else f" (did you mean {self.nearest!r}?)"
+            return f"{shorten(self.constant)!r} is not a declared value of {self.columns[0]}{meant}"
         constant, several = "", _join_names(self.columns, "and") if self.columns else ""
         if self.columns and self.declared:
             constant = f", or constant = true in the domain of {several} if it never differs"
@@ -146,6 +156,43 @@ class CostWarning:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data for JSON."""
         return {"about": self.about, "columns": list(self.columns), "words": self.words}
+
+
+MAX_CAUTIONED_CONSTANTS = 5
+
+
+def caution_constants(table: Table, where: object) -> tuple[CostWarning, ...]:
+    """The first constants with which a condition compares a column of declared values, or a level
+    of one, and which were not declared: most often misspelt."""
+    found = dict[CostWarning, None]()
+    for name, constant, quoted in compared_constants(where):
+        if name in table.levels:
+            values: Sequence[Any] = table.levels[name][1].labels
+        elif isinstance(domain := table.domains.get(name), Values):
+            values = domain.values
+        else:
+            continue
+        if ("spelled", name) not in table.kept:
+            spelled = dict.fromkeys(map(str, values))
+            numbers = {_read_number(each) for each in spelled} - {None}
+            table.keep(("spelled", name), (spelled, numbers))
+        spelled, numbers = table.kept["spelled", name]
+        exact = quoted and isinstance(values[0], str)
+        if constant not in spelled and (exact or _read_number(constant) not in numbers):
+            folded = (each for each in spelled if fold_text(each) == fold_text(constant))
+            texts = spelled if isinstance(values[0], str) else ()
+            nearest = next(folded, UnknownName("where", constant, texts).nearest)
+            found[CostWarning("where", (name,), constant=constant, nearest=nearest)] = None
+            if len(found) == MAX_CAUTIONED_CONSTANTS:
+                break
+    return tuple(found)
+
+
+def _read_number(text: str) -> float | str | None:
+    """A number as engines compare it, or a truth; None for any other text."""
+    with suppress(ValueError):
+        return float(text)
+    return text.lower() if text.lower() in ("true", "false") else None
 
 
 def bounds_statement(counted: Mapping[str, Any], interval: bool) -> str:
@@ -351,8 +398,48 @@ def filter_rows(rows: Any, table: Table, where: str | None) -> Any:
         return rows
     with at("where"):
         known = add_levels(rows, table.domains, where)
-        kept = known.filter(parse_condition(where, known))
+        kept = known.filter(parse_condition(where, known, _declared_names(table)))
         return kept if known is rows else kept.select(*rows.columns)
+
+
+def _declared_names(table: Table) -> tuple[str, ...]:
+    """The names that somebody declared: see `unknown_column`."""
+    return (*table.declared, *table.levels)
+
+
+def split_condition(table: Table, where: str | None) -> tuple[Any, Any]:
+    """The parts of a `FilteredScan` that a condition makes, each made once: (the rows of a table
+    with the levels that it names, the condition, or None without one)."""
+    key = f"where {where!r}"
+    if where is None:
+        return table.data, None
+    if key not in table.kept:
+        with at("where"):
+            named = "levels", *(name for name in table.levels if name in str(where))
+            if named not in table.kept:
+                source = add_levels(table.data, table.domains, named)
+                rows = table.engine.split_source(source, grouped=False)
+                table.keep(named, (source, {name: rows[name] for name in source.columns}))
+            source, columns = table.kept[named]
+            table.keep(key, (source, parse_condition(where, columns, _declared_names(table))))
+    found: tuple[Any, Any] = table.kept[key]
+    return found
+
+
+def plan_conditions(table: Table, texts: Iterable[object]) -> None:
+    """Plan the conditions of some questions together, much faster than one by one. What is wrong
+    with any of them is for its question to say."""
+    if table.split_source(False) is None:
+        return
+    alike: dict[Any, FilteredScan] = {}
+    for where in dict.fromkeys(each for each in texts if isinstance(each, str)):
+        with suppress(WhosinError):
+            source, condition = split_condition(table, where)
+            scan = alike.get(source.op(), FilteredScan(source, (), None))
+            alike[source.op()] = replace(scan, conditions=(*scan.conditions, condition))
+    for scan in alike.values():
+        with suppress(WhosinError):
+            table.check(scan)
 
 
 def select_part(table: Table, part: str) -> Table:

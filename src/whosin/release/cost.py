@@ -29,6 +29,7 @@ from whosin.ledger.budget import (
     Budget,
     Cost,
     PartLevel,
+    Schedule,
     Spend,
     price_spend,
 )
@@ -37,7 +38,13 @@ from whosin.ledger.registry import STEP_KEY, check_schedule
 from whosin.noise import GaussianNoise, LaplaceNoise, selection_epsilon, selection_rho, top_k
 from whosin.noise.distributions import Noise, square_root_up
 from whosin.noise.source import MAX_SCALE_PARAMETER
-from whosin.release.contribution_bounds import Aggregate, ContributionBounds, CostWarning
+from whosin.release.conditions import canonical_question
+from whosin.release.contribution_bounds import (
+    Aggregate,
+    ContributionBounds,
+    CostWarning,
+    caution_constants,
+)
 from whosin.release.table import Table, register_question, register_table
 
 CONFIDENCE_LEVEL = 0.95
@@ -320,6 +327,11 @@ class CostEstimate:
         """What to call it: the query's title, and more where another one would be alike."""
         return self.called or str(self.query.title)
 
+    @property
+    def cost(self) -> Cost:
+        """What it costs under the plan's relation, as `Answer.cost`."""
+        return price_spend(self.spend, self.share.plan).cost(self.share.relation)
+
     def __repr__(self) -> str:
         """The question, its noise, and how good the answer will be, in a line."""
         within = f", 95% within ±{spell(self.within)}" if self.within is not None else ""
@@ -330,6 +342,12 @@ class CostEstimate:
         """Whether the interval will be the whole declared range: at the public size of a group, or
         at every size that is shown."""
         return bool(self.expected) and all(each.fills for each in self.expected)
+
+    def worded(self, what: Mapping[str, Any]) -> CostEstimate:
+        """The same in the words of an earlier debit, where that asks the same."""
+        asked = (canonical_question(each) for each in (what, self.spend.what))
+        same = len(set(map(encoding.canonical_json, asked))) == 1
+        return replace(self, spend=replace(self.spend, what=what)) if same else self
 
     @property
     def paid(self) -> CostEstimate:
@@ -393,11 +411,11 @@ def caution_unused_delta(plan: Plan, estimates: Sequence[CostEstimate]) -> list[
     if pure.relation != plan.relation or pure.epsilon <= plan.epsilon or len(set(allowed)) == 1:
         return list(estimates)
     said = CostWarning("delta", epsilons=(pure.epsilon, plan.epsilon))
-    return [add_caution(estimate, said) for estimate in estimates]
+    return [add_cautions(estimate, said) for estimate in estimates]
 
 
-def add_caution(estimate: CostEstimate, caution: CostWarning) -> CostEstimate:
-    return replace(estimate, cautions=(*estimate.cautions, caution))
+def add_cautions(estimate: CostEstimate, *cautions: CostWarning) -> CostEstimate:
+    return replace(estimate, cautions=(*estimate.cautions, *cautions)) if cautions else estimate
 
 
 def _uses_delta(estimate: CostEstimate, relation: str) -> bool:
@@ -456,9 +474,9 @@ def continue_streams(
 
 
 def common_part(queries: object, table: Table) -> str | None:
-    """The part that all queries are about, if there is one."""
+    """The part that all queries are paid from, if there is one."""
     listed = queries if isinstance(queries, list | tuple) else [queries]
-    parts = {each.find_part(table) if hasattr(each, "find_part") else None for each in listed}
+    parts = {each.paying_part(table) if hasattr(each, "paying_part") else None for each in listed}
     return parts.pop() if len(parts) == 1 else None
 
 
@@ -479,7 +497,7 @@ class Outlook:
     Attributes:
         who: asks.
         left: the ε that they may spend on these questions: see `BudgetState.left_for`.
-        known: whether each question was paid for before.
+        known: whether this batch was paid for before: its stored answers are shown, for nothing.
         refusal: why they would not be answered if they were asked anew; None where they would be.
     """
 
@@ -500,15 +518,14 @@ def foresee_release(  # noqa: PLR0913 (all by name)
     amend: bool,
     new_people: bool,
     schedule: Mapping[str, Any] | None = None,
+    known: bool = False,
 ) -> Outlook | None:
-    """What a ledger would say to a curator's batch; nothing is spent, and no row is read. None
+    """What a ledger would say to a curator's batch, which it knows or not; nothing is spent. None
     where it knows nothing of the table."""
     registration = register_table(table, [each.query for each in estimates])
     if dataset not in ledger.datasets():
-        for other in ledger.copies(dataset, registration):
-            paid, own = _list_paid(ledger, other, registration), ledger.budget_state(other).plan
-            if _was_asked(estimates, paid, own, dated=share is None):
-                return Outlook(ledger.who, plan.epsilon, True, None)
+        if known:
+            return Outlook(ledger.who, plan.epsilon, known, None)
         try:
             ledger.claim_people(dataset, registration, new_people=new_people)
         except BudgetRefused as error:
@@ -518,9 +535,6 @@ def foresee_release(  # noqa: PLR0913 (all by name)
     part = common_part([each.query for each in estimates], table)
     level = None if part is None else ledger.part_levels(dataset, [part])[part]
     left = state.left_for(ledger.who, level)
-    new = [each for each in estimates if each.first is None]
-    dated = state.schedule is not None and share is None  # each period has a share of its own
-    known = _was_asked(new, _list_paid(ledger, dataset, registration), state.plan, dated=dated)
     if state.registered is not None and state.registered.registration.universe is None:
         registration = replace(registration, universe=None)
     changed = state.registered and state.registered.difference(registration)
@@ -532,47 +546,6 @@ def foresee_release(  # noqa: PLR0913 (all by name)
     except BudgetRefused as error:
         return Outlook(ledger.who, left, known, str(error))
     return Outlook(ledger.who, left, known, None)
-
-
-def _list_paid(ledger: Ledger, dataset: str, registration: Registration) -> list[Mapping[str, Any]]:
-    """The debits about a table: those since the dataset went on with it, or since it was declared
-    alike where the dataset went on from it to another one."""
-    registered = ledger.budget_state(dataset).registered
-    same = registered is None or registered.difference(registration) is None
-    if registered is not None and not same and not registered.holds_rows_of(registration):
-        return []
-    apart, found = {"source": None, "apart_from": None}, list[Mapping[str, Any]]()
-    declared, alike = registration.to_dict() | apart, True
-    for each in ledger.history(dataset):
-        if each.kind in ("registered", "amended"):
-            alike = same or (each.body.get("registration") or {}) | apart == declared
-            found = [] if same else found
-        elif each.kind == "debit" and alike:
-            found.append(each.body)
-    return found
-
-
-def _was_asked(
-    estimates: Sequence[CostEstimate],
-    bodies: Sequence[Mapping[str, Any]],
-    plan: Plan,
-    *,
-    dated: bool,
-) -> bool:
-    """Whether each question was paid for, at the same cost unless that depends on the date.
-
-    Args:
-        plan: that the dataset was registered with.
-    """
-    keys = ("what", "part") if dated else ("what", "part", "costs")
-    asked, paid = (
-        {encoding.canonical_json([each.get(key) for key in keys]) for each in listed}
-        for listed in (
-            [price_spend(each.spend, plan).to_dict() for each in paid_estimates(estimates)],
-            bodies,
-        )
-    )
-    return bool(estimates) and asked <= paid
 
 
 def check_batch(
@@ -621,19 +594,33 @@ def known_cost(estimates: Iterable[CostEstimate], plan: Plan) -> Cost | None:
     return None if any(each.spend.alone for each in new) else batch_cost(new, plan)
 
 
-def left_after(
-    plan: Plan, estimates: Iterable[CostEstimate], state: BudgetState | None = None
-) -> float:
-    """The ε that a dataset has left for later releases once these questions are paid for.
+def state_after(
+    plan: Plan,
+    estimates: Iterable[CostEstimate],
+    state: BudgetState | None = None,
+    schedule: Mapping[str, Any] | None = None,
+) -> BudgetState:
+    """Where a dataset stands once these questions are paid for.
 
     Args:
-        state: of the dataset, where a ledger knows it.
+        state: of the dataset, where a ledger knows it; else it would have this schedule.
     """
     if state is None:
-        state = BudgetState("", "open", plan, Budget.of(plan), Cost(0, 0), 0, 0, "", "")
+        budget, today = Budget.of(plan), encoding.utc_now().date().isoformat()
+        planned = Schedule.plan(schedule, budget, today) if schedule else None
+        state = BudgetState("", "open", plan, budget, Cost(0, 0), 0, 0, "", "", schedule=planned)
     new = [each for each in estimates if each.first is None]
-    spent = state.spent + batch_cost(new, state.plan)
-    return replace(state, spent=spent, debits=state.debits + len(new)).spendable
+    cost = batch_cost(new, state.plan)
+    accounts = state.accounts.enter_period(state.schedule, state.today)
+    paid = replace(accounts, everyone=accounts.everyone + cost)
+    return replace(state, spent=state.spent + cost, accounts=paid, debits=state.debits + len(new))
+
+
+def describe_spent_period(state: BudgetState) -> str:
+    """What can be done for a correction where nothing is left of today's period; else nothing."""
+    if state.schedule is None or state.limits(state.today)["every"].spendable_units:
+        return ""
+    return state.schedule.describe_ways(state.today, state.budget)
 
 
 MIN_NOTED_RATIO = 1.1
@@ -647,11 +634,15 @@ def caution_smaller_noise(
     ε would give less noise."""
     gains = [_laplace_gain(table, unspent, estimate) for estimate in estimates]
     return [
-        add_caution(estimate, CostWarning("noise", times=gain))
-        if gain > MIN_NOTED_RATIO
-        else estimate
+        add_cautions(estimate, *[CostWarning("noise", times=gain)] * (gain > MIN_NOTED_RATIO))
         for estimate, gain in zip(estimates, gains, strict=True)
     ]
+
+
+def caution_undeclared(table: Table, estimates: Sequence[CostEstimate]) -> list[CostEstimate]:
+    """Cost estimates, with a caution for each constant of their conditions that is no declared
+    value."""
+    return [add_cautions(each, *caution_constants(table, each.query.where)) for each in estimates]
 
 
 def _laplace_gain(table: Table, unspent: RemainingBudget, estimate: CostEstimate) -> float:

@@ -20,7 +20,7 @@ from whosin.errors import InvalidInput, UnknownName, require_extras
 from whosin.release.domains import respelled_days
 from whosin.release.engines import DuckDB
 from whosin.release.queries import QUERIES
-from whosin.release.row_values import is_dated, number_value
+from whosin.release.row_values import is_dated, is_usable, number_value
 
 MISSING_WORDS = ("na", "n/a", "nan", "null", "none", ".", "-")
 """What stands in files where there is no number or date; a release reads it as nothing there."""
@@ -35,9 +35,15 @@ UNIT_NAME_PATTERN = re.compile(
     re.IGNORECASE,
 )
 """Names of columns that may say whose row it is."""
+ID_NAME_PATTERN = re.compile(
+    rf"(?i:.*[_ -](id|no|nr|key|code)|{UNIT_NAME_PATTERN.pattern})|.*[a-z](Id|ID|Key|Code)"
+)
+"""Names of columns whose numbers and texts name something, and say nothing by themselves."""
 NUMBER_PATTERN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
 WHOLE_PATTERN = re.compile(r"[+-]?\d{1,18}")
 DAY_PREFIX = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
+POINTED_PATTERN = re.compile(r"[+-]?\d{1,18}\.(0+)")
+"""A whole number that a text file writes with decimals: 3.0."""
 MISSPELT_DATES = "misspelt dates"
 MISSPELT_NOTE = "Its days are not written as 2024-01-31: rewrite them in the file"
 DICTIONARY_COLUMNS = {
@@ -111,7 +117,7 @@ BUDGET_LINES = (
     "# [budget]  # without a share the first release spends all: nothing is left for a correction",
     '# share = "1/4"',
     "#",
-    "# [schedule]  # instead, where something is published every month",
+    "# [schedule]  # where something is published every month: without a share it takes a month's",
     '# every = "month"',
     '# until = "2027-12"',
     "",
@@ -127,6 +133,9 @@ class ColumnDraft:
         domain: what it may hold, as a scenario writes it; None where nobody has said so.
         from_rows: whether the domain was read off the rows.
         about: what a data dictionary says of it.
+        unasked: why no question is drafted about it.
+        decimals: what follows the whole numbers of a text file, such as ".0": listed as values
+            they are texts, and are declared as the file writes them.
     """
 
     name: str
@@ -134,6 +143,8 @@ class ColumnDraft:
     domain: object = None
     from_rows: bool = False
     about: str = ""
+    unasked: str = ""
+    decimals: str = ""
 
 
 def draft_scenario(
@@ -257,17 +268,24 @@ def draft_columns(
     """
     result = []
     first = None
+    usable = [name for name in data.columns if is_usable(data.schema()[name])]
     for name in names:
         kind, draft = data.schema()[name], known.get(name, ColumnDraft(name, ""))
         if draft.domain is None and kind.is_boolean():  # its type says it, and no row
             draft = replace(draft, kind="values", domain=[True, False])
+        if name not in usable:
+            result.append(replace(draft, kind="text", unasked="nothing can be asked of its type"))
+            continue
         if draft.domain is None:
             seen = "text"
             if kind.is_numeric() or is_dated(kind):
                 seen = "dates" if is_dated(kind) else "numbers"
             elif look:  # text, which may hold anything
-                first = engine.run(data.limit(GUESS_ROWS)) if first is None else first
-                seen = _guess_kind([str(v) for v in first.column(name).to_pylist() if v])
+                if first is None:
+                    first = engine.run(data.select(usable).limit(GUESS_ROWS))
+                texts = [str(v) for v in first.column(name).to_pylist() if v]
+                seen = _guess_kind(texts)
+                draft = replace(draft, decimals=_find_decimals(texts))
             draft = replace(draft, kind=seen)
             if seen == MISSPELT_DATES:
                 said = (
@@ -275,14 +293,29 @@ def draft_columns(
                 )
                 result.append(replace(draft, kind="dates", about=said))
                 continue
-        if from_rows and draft.domain is None:
+        named = draft.domain is None and draft.kind in ("numbers", "text")
+        if named and ID_NAME_PATTERN.fullmatch(name):
+            draft = replace(draft, unasked="an identifier")
+        elif from_rows and draft.domain is None:
             draft = _domain_from_rows(engine, data, draft)
         result.append(draft)
     return result
 
 
+def _drop_missing(values: Sequence[str]) -> list[str]:
+    return [each for each in values if each.strip().lower() not in MISSING_WORDS]
+
+
+def _find_decimals(values: Sequence[str]) -> str:
+    """The end that all of these numbers have, such as ".0", where they are whole ones."""
+    found = [POINTED_PATTERN.fullmatch(each) for each in _drop_missing(values)]
+    ends = {match and match[1] for match in found}
+    end = ends.pop() if len(ends) == 1 else None
+    return f".{end}" if end else ""
+
+
 def _guess_kind(values: Sequence[str]) -> str:
-    values = [each for each in values if each.strip().lower() not in MISSING_WORDS]
+    values = _drop_missing(values)
     distinct = set(values)
     if values and all(DAY_PREFIX.fullmatch(each) for each in values):
         return "dates"
@@ -362,8 +395,10 @@ def _scenario_lines(
 
 def _domain_line(column: ColumnDraft) -> str:
     about = " ".join(column.about.split())[:MAX_LINE_LETTERS]
+    key = toml_line(column.name, 0).removesuffix(" = 0")
+    if column.unasked:
+        return f"# {key}  # leave it out: {column.unasked}{about and f'. {about}'}"
     if column.domain is None:
-        key = toml_line(column.name, 0).removesuffix(" = 0")
         return f"# {key} = {BLANK_DOMAINS[column.kind]}{about and f'. {about}'}"
     domain: Any = column.domain
     if column.from_rows:
@@ -393,7 +428,8 @@ def _example_keys(kind: str, columns: Sequence[ColumnDraft]) -> dict[str, Any] |
         if not isinstance(value, tuple):
             keys[key] = value
             continue
-        named = [each.name for wanted in value for each in columns if wanted == each.kind]
+        asked = [each for each in columns if not each.unasked]
+        named = [each.name for wanted in value for each in asked if wanted == each.kind]
         if not named:
             return None
         keys[key] = named[0] if key == "column" else named[: 1 if key == "by" else 3]

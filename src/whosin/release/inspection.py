@@ -9,23 +9,18 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from whosin.errors import (
-    BudgetRefused,
-    LazyModule,
-    ScanFailed,
-    WhosinError,
-    shorten,
-    spell,
-)
+from whosin.errors import BudgetRefused, LazyModule, ScanFailed, WhosinError, shorten, spell
 from whosin.exact import rational
 from whosin.ledger import Ledger
 from whosin.release.column_expressions import GroupGrid, add_levels
 from whosin.release.conditions import condition_columns, parse_condition
 from whosin.release.contribution_bounds import (
     ContributionPolicy,
+    CostWarning,
     column_behind,
     contribution_policies,
     filter_rows,
@@ -44,12 +39,16 @@ from whosin.release.domains import (
 from whosin.release.engines.base import file_kind, left_out, list_files
 from whosin.release.engines.confined import find_broken_lines
 from whosin.release.queries.base import MAX_NAME_LENGTH
-from whosin.release.row_values import number_value
+from whosin.release.row_values import fold_letters, fold_text, number_value
 from whosin.release.table import Table
 
 ibis = LazyModule("ibis")
 
 CURATOR_NOTE = "Exact figures about the rows: for the curator alone, not for publication."
+BOUNDS_NOTE = (
+    "bounds and ranges come from what is known without these rows: chosen by these figures they "
+    "are an answer that nobody paid for"
+)
 SHOWN_SIZES = (1, 2, 5, 10, 100)
 """How many rows a privacy unit has: where one class ends."""
 
@@ -76,11 +75,8 @@ def check_table(
     used = {name for text in conditions for name in condition_columns(text)}
     table = table.about({*table.domains, *used}, rows=True)
     data = add_levels(table.data, table.domains, " ".join(map(str, conditions)))
-    listed = {
-        name: replace(each, outside=None)
-        for name, each in table.domains.items()
-        if isinstance(each, Values)
-    }
+    domains = table.domains.items()
+    listed = {name: replace(each, outside=None) for name, each in domains if type(each) is Values}
     cells = GroupGrid(tuple(listed), tuple(listed.values()))
     keys = dict(zip(cells.columns, cells.names, strict=True))
     # What is true of the rows that are counted, or a column of values, whose cells are counted.
@@ -88,7 +84,7 @@ def check_table(
     if not table.by_row:
         marks["rows without a privacy unit, which are dropped"] = data[table.privacy_unit].isnull()
     never_named = _never_named(table, counted)
-    for column, domain in table.domains.items():
+    for column, domain in domains:
         fate = _describe_undeclared(domain, column not in never_named)
         if isinstance(domain, Values):
             marks[f"{column}: not a declared value, {fate}"] = column
@@ -105,18 +101,14 @@ def check_table(
     for text in conditions:
         marks[f"where {text}"] = parse_condition(text, data)
     names = {what: f"mark_{index}" for index, what in enumerate(marks)}
-    dated = {
-        f"{name}: no date there": name
-        for name, each in table.domains.items()
-        if isinstance(each, Dates)
-    }
+    dated = {f"{name}: no date there": name for name, each in domains if isinstance(each, Dates)}
     plain = {names[what]: mark for what, mark in marks.items() if not isinstance(mark, str)}
-    coded, figures = cells.coded(data, **plain), {}
-    for what, mark in marks.items():
-        if isinstance(mark, str):
-            figures[what] = (coded[keys[mark]] == len(listed[mark].values)).sum()
-        else:
-            figures[what] = coded[names[what]].sum()
+    coded = cells.coded(data, **plain)
+    undeclared = {name: coded[keys[name]] == len(each.values) for name, each in listed.items()}
+    figures = {
+        what: (undeclared[mark] if isinstance(mark, str) else coded[names[what]]).sum()
+        for what, mark in marks.items()
+    }
     result = [
         each
         for what, found in zip(marks, _find_figures(table, coded, figures), strict=True)
@@ -129,10 +121,8 @@ def _find_figures(table: Table, rows: Any, figures: Mapping[str, Any]) -> list[I
     """Aggregates of rows, by what they say."""
     names = {f"figure_{index}": each for index, each in enumerate(figures.values())}
     row = table.engine.run(rows.aggregate(**names)).to_pylist()[0]
-    return [
-        InspectionFinding(what, int(row[name] or 0))
-        for what, name in zip(figures, names, strict=True)
-    ]
+    pairs = zip(figures, names, strict=True)
+    return [InspectionFinding(what, int(row[name] or 0)) for what, name in pairs]
 
 
 def _name_values(table: Table, column: object) -> list[InspectionFinding]:
@@ -144,11 +134,11 @@ def _name_values(table: Table, column: object) -> list[InspectionFinding]:
         named = _find_misspelt_days(table, column)
         what = f"{column}: {describe_misspelt_days(named)}" if named else ""
         return [InspectionFinding(what, sum(rows for _, rows in named))] * bool(named)
-    look = _look_at_values(table, column, table.domains[column], 0)  # type: ignore[arg-type]
-    unknown = [(value, rows) for value, rows in look.named if value is not None]
+    look = _look_at_values(table, column, table.data, ibis.literal(True))
     return [
         InspectionFinding(f"{column}: {shorten(value)!r}, which is not declared", rows)
-        for value, rows in unknown
+        for value, rows in look.named
+        if value is not None
     ] + [
         InspectionFinding(f"{column}: {value!r}, which is declared", 0)
         for value in look.empty[:MAX_NAMED_VALUES]
@@ -183,12 +173,15 @@ class ColumnLook:
     """What the rows hold beside the domain of a column: private, for the curator.
 
     Attributes:
-        rows: rows of the table.
-        undeclared: those with another value than the declared ones, or a number outside.
-        named: the most frequent undeclared values, None for nothing, with how many rows have each.
-        empty: declared values that no row has.
+        rows: those that meet the condition of a question which groups by the column or computes
+            with it; where conditions alone name it, all rows, of which any number is declared.
+        undeclared: those of them with another value than the declared ones, or a number outside.
+        named: the most frequent undeclared values of all rows, None for nothing, with their rows.
+        empty: declared values that no row has, whatever conditions say.
         missing: rows without a number or a date there, which are among the undeclared.
         misspelt: of dates, the most frequent texts that are none, with how many rows have each.
+        alike: the most frequent values of all rows that are declared ones but for letter case or
+            white space, with these and with their rows.
         used: the part of a declared range between the least and the largest number in it.
     """
 
@@ -200,11 +193,13 @@ class ColumnLook:
     missing: int = 0
     used: float | None = None
     misspelt: tuple[tuple[str, int], ...] = ()
+    alike: tuple[tuple[str, str, int], ...] = ()
 
     @property
     def stops(self) -> bool:
         """Whether a release should not be paid for before somebody has looked at this column."""
-        return bool(self.empty) or self.undeclared > MAX_UNDECLARED_SHARE * self.rows
+        mostly = self.undeclared > MAX_UNDECLARED_SHARE * self.rows
+        return bool(self.empty or self.alike) or mostly
 
 
 @dataclass(frozen=True)
@@ -261,6 +256,7 @@ class Preflight:
         missing_periods: of running totals, by question, the periods that no row is in.
         changed_periods: those whose rows are not the ones that earlier steps were drawn from.
         unreadable: questions that no rows could answer at a period's share, with what each needs.
+        constants: what conditions compare a column with that is no declared value of it.
     """
 
     columns: tuple[ColumnLook, ...] = ()
@@ -273,6 +269,7 @@ class Preflight:
     missing_periods: tuple[tuple[str, str], ...] = ()
     changed_periods: tuple[tuple[str, str], ...] = ()
     unreadable: tuple[tuple[str, float, str], ...] = ()
+    constants: tuple[CostWarning, ...] = ()
 
     @property
     def stops(self) -> bool:
@@ -285,6 +282,7 @@ class Preflight:
         return [
             *(f"column {each.column}" for each in self.columns if each.stops),
             *(f"where {text}" for text in self.empty_conditions),
+            *(f"{each.constant!r} in where" for each in self.constants),
             *(f"the missing periods of {title}" for title, _ in self.missing_periods),
         ]
 
@@ -292,13 +290,14 @@ class Preflight:
     def asks(self) -> list[str]:
         """What somebody has to accept before it is paid for."""
         lost = self.lost > MAX_UNDECLARED_SHARE * self.rows
+        describe_cuts = import_module("whosin.report.releases").describe_cuts
         cuts: dict[str, list[BoundLook]] = {}
         for look in self.bounds:
             if look.asks:
                 cuts.setdefault(look.question, []).append(look)
         return [
             *(["rows without a privacy unit would be dropped"] if lost else []),
-            *(f"{name}: {_describe_cuts(looks)}" for name, looks in cuts.items()),
+            *(f"{name}: {describe_cuts(looks)}" for name, looks in cuts.items()),
             *(f"{each.question}: groups are too small" for each in self.groups if each.asks),
             *(f"{title}: intervals would be the whole range" for title in self.meaningless),
             *(f"{title}: the rows of {each} have changed" for title, each in self.changed_periods),
@@ -320,8 +319,8 @@ class Preflight:
         error = _refuse(
             "because of " + " and ".join([*self.causes, *changed]),
             "domains",
-            "correct what is misspelt or too narrow; what is as it should be, such as a declared "
-            f"value that is only absent this time, stays: {skip}",
+            f"correct what is misspelt ({BOUNDS_NOTE}); what is as it should be, such as a "
+            f"declared value that is only absent this time, stays: {skip}",
         )
         if details:
             error.args = ("\n  ".join([str(error), *self.lines]),)
@@ -334,24 +333,15 @@ class Preflight:
             accept: how to accept it.
         """
         if self.asks:
-            better = "keep those rows" if self.changed_periods else "raise the bounds, or ask less"
+            better = "keep those rows" if self.changed_periods else f"ask less; {BOUNDS_NOTE}"
             hint = f"{accept} releases it as it is; else {better}"
             raise _refuse("; ".join(self.asks), "queries", hint)
 
 
 def _refuse(why: str, field: str, hint: str) -> BudgetRefused:
-    message = f"the release was stopped before anything was spent, {why}"
-    if not why.startswith("because"):
-        message = f"the release was stopped before anything was spent: {why}"
+    link = "," if why.startswith("because") else ":"
+    message = f"the release was stopped before anything was spent{link} {why}"
     return BudgetRefused(message, field=field, hint=hint)
-
-
-def _describe_cuts(looks: Sequence[BoundLook]) -> str:
-    """What bounds of one question leave out: "max_groups = 2 leaves out groups of many people"."""
-    bounds = " and ".join(f"{each.bound} = {each.most}" for each in looks)
-    kinds = " and ".join("groups" if each.bound == "max_groups" else "rows" for each in looks)
-    leave = "leaves" if len(looks) == 1 else "leave"
-    return f"{bounds} {leave} out {kinds} of more than a third of the privacy units"
 
 
 def look_before_debit(
@@ -374,21 +364,21 @@ def look_before_debit(
     from whosin.release.accuracy import list_unreadable, meaningless_titles
     from whosin.release.queries.running import find_changed_periods, find_missing_periods
 
-    conditions = dict.fromkeys(query.where for query in queries if query.where is not None)
     queries = [
         query if query.title == each.title else replace(query, name=each.title[:MAX_NAME_LENGTH])
         for query, each in zip(queries, estimates, strict=True)
     ]
     policies = contribution_policies(table, queries)
+    said = [caution for each in estimates for caution in each.cautions]
     try:
-        sizes = [each.told_from for each in estimates]
-        found = run_preflight(table, list(conditions), policies, queries, sizes)
+        found = run_preflight(table, policies, queries, [each.told_from for each in estimates])
         return replace(
             found,
             meaningless=meaningless_titles(estimates),
             missing_periods=tuple(find_missing_periods(table, queries)),
             changed_periods=tuple(find_changed_periods(table, queries, ledger, dataset)),
             unreadable=list_unreadable(estimates, found.rows) if dated else (),
+            constants=tuple(dict.fromkeys(each for each in said if each.constant is not None)),
         )
     except WhosinError:
         raise
@@ -402,9 +392,8 @@ def look_before_debit(
 
 def run_preflight(
     table: Table,
-    conditions: Sequence[str],
     policies: Sequence[ContributionPolicy],
-    queries: Sequence[Any] = (),
+    queries: Sequence[Any],
     sizes: Sequence[int | None] = (),
 ) -> Preflight:
     """Look at the columns that the questions use, at their conditions and their bounds; nothing is
@@ -414,6 +403,7 @@ def run_preflight(
         queries: the questions, one for each policy, whose bounds are looked at.
         sizes: for each question the rows that a group needs (`CostEstimate.told_from`).
     """
+    conditions = list(dict.fromkeys(each.where for each in queries if each.where is not None))
     groups = [
         _look_at_groups(query.restrict_table(table), query, least)
         for query, least in zip(queries, sizes, strict=False)
@@ -422,54 +412,54 @@ def run_preflight(
     known: dict[Any, dict[str, int]] = {}
     bounds = dict.fromkeys(
         look
-        for query, policy in zip(queries, policies, strict=False)
+        for query, policy in zip(queries, policies, strict=True)
         for look in _look_at_bounds(query.restrict_table(table), query, policy, known)
     )
-    used = {
-        column_behind(table.domains, name)
-        for each in policies
-        for name in (*each.others, *each.outside, *each.unnamed, *each.ranges)
-    }
-    used |= {name for text in conditions for name in condition_columns(text)}
+    scopes: dict[str, dict[str | None, None]] = {}
+    for policy, query in zip(policies, queries, strict=True):
+        for each in (*policy.others, *policy.outside, *policy.unnamed, *policy.ranges):
+            scopes.setdefault(column_behind(table.domains, each), {})[query.where] = None
+    used = {*scopes, *(name for text in conditions for name in condition_columns(text))}
     names = [name for name in table.domains if name in used]
-    table = table.about({*names, *used}, rows=True)
+    table = table.about(used, rows=True)
     data = add_levels(table.data, table.domains, " ".join(conditions))
+    met = {text: parse_condition(text, data) for text in conditions} | {None: ibis.literal(True)}
+    counted = {name: ibis.or_(*(met[text] for text in scopes.get(name, ()))) for name in names}
     # All plain figures in one scan; values of columns need one for each.
     figures: dict[Any, Any] = {"rows": data.count()}
     if not table.by_row:
         figures["lost"] = data[table.privacy_unit].isnull().sum()
-    for text in conditions:
-        figures["where", text] = parse_condition(text, data).sum()
+    figures |= {("where", text): met[text].sum() for text in conditions}
     for name in names:
         domain = table.domains[name]
         if not isinstance(domain, Values):
             value, (low, high) = _numbered_values(data[name], domain)
-            inside = (value >= low) & (value <= high)
-            figures["inside", name] = inside.sum()
-            figures["missing", name] = value.isnull().sum()
-            figures["least", name] = inside.ifelse(value, None).min()
-            figures["largest", name] = inside.ifelse(value, None).max()
+            within = (value >= low) & (value <= high) if name in scopes else value.notnull()
+            mark = counted[name] if name in scopes else met[None]
+            figures["rows", name] = data.count(where=mark)
+            figures["inside", name] = (within & mark).sum()
+            figures["missing", name] = value.isnull().sum(where=mark)
+            held = (within & mark).ifelse(value, None)
+            figures["span", name] = held.max() - held.min()
     keys = {f"figure_{number}": each for number, each in enumerate(figures.values())}
     row = table.engine.run(data.aggregate(**keys)).to_pylist()[0]
     found = dict(zip(figures, (row[key] or 0 for key in keys), strict=True))
-    rows = int(found["rows"])
     columns = [
-        _look_at_values(table, name, domain, rows)
+        _look_at_values(table, name, data, counted[name])
         if isinstance(domain := table.domains[name], Values)
         else ColumnLook(
             name,
-            rows,
-            rows - int(found["inside", name]),
+            int(found["rows", name]),
+            int(found["rows", name] - found["inside", name]),
             missing=int(found["missing", name]),
-            used=_used_part(domain, found["largest", name] - found["least", name]),
+            used=_used_part(domain, found["span", name]),
             misspelt=_find_misspelt_days(table, name) if found["missing", name] else (),
         )
         for name in names
     ]
     empty = tuple(text for text in conditions if not found["where", text])
-    lost = int(found.get("lost", 0))
-    small = tuple(each for each in groups if each.small)
-    return Preflight(tuple(columns), empty, rows, lost, tuple(bounds), small)
+    lost, small = int(found.get("lost", 0)), tuple(each for each in groups if each.small)
+    return Preflight(tuple(columns), empty, int(found["rows"]), lost, tuple(bounds), small)
 
 
 def _used_part(domain: Domain, span: float) -> float | None:
@@ -557,23 +547,35 @@ def _look_at_groups(table: Table, query: Any, least: int) -> GroupLook:
     return GroupLook(query.title, groups, max(0, groups - int(found["large"] or 0)), least)
 
 
-def _look_at_values(table: Table, column: str, domain: Values, rows: int) -> ColumnLook:
-    data = table.data
+def _look_at_values(table: Table, column: str, data: Any, counted: Any) -> ColumnLook:
+    """What a column of categories holds, and how many of the counted rows are undeclared."""
+    domain: Any = table.domains[column]
     cells = GroupGrid((column,), (replace(domain, outside=None),))
-    coded = cells.coded(data, value=data[column].cast("string"))
+    coded = cells.coded(data, value=data[column].cast("string"), counted=counted)
     key, other = cells.names[0], len(domain.values)
-    counts = table.engine.run(coded.group_by(key).aggregate(n=coded.count())).to_pylist()
-    held = {row[key]: int(row["n"]) for row in counts}
-    empty = tuple(each for code, each in enumerate(domain.values) if not held.get(code))
-    if not held.get(other):
+    grouped = coded.group_by(key).aggregate(n=coded.count(), counted=coded["counted"].sum())
+    found = {row[key]: row for row in table.engine.run(grouped).to_pylist()}
+    rows = sum(int(row["counted"] or 0) for row in found.values())
+    empty = tuple(each for code, each in enumerate(domain.values) if code not in found)
+    if other not in found:
         return ColumnLook(column, rows, 0, (), empty)
     outside = coded.filter(coded[key] == other)
-    listed = outside.group_by("value").aggregate(n=outside.count())
-    named = table.engine.run(
-        listed.order_by([listed["n"].desc(), listed["value"]]).limit(MAX_NAMED_VALUES)
-    ).to_pylist()
-    values = tuple((row["value"], int(row["n"])) for row in named)
-    return ColumnLook(column, rows, held.get(other, 0), values, empty)
+    undeclared = int(found[other]["counted"] or 0)
+    folded = {fold_text(str(each)): str(each) for each in reversed(domain.values)}
+    alike = fold_letters(outside["value"])
+    kept = outside.mutate(alike=alike).filter(alike.isin(list(folded)))
+    named = [(value, held) for (value,), held in _most_frequent(table, outside, "value")]
+    same = _most_frequent(table, kept, "value", "alike")
+    meant = ((value, folded[letters], held) for (value, letters), held in same)
+    return ColumnLook(column, rows, undeclared, tuple(named), empty, alike=tuple(meant))
+
+
+def _most_frequent(table: Table, rows: Any, *columns: str) -> list[tuple[tuple[Any, ...], int]]:
+    """The most frequent values of some columns, with how many rows have each."""
+    listed = rows.group_by(list(columns)).aggregate(n=rows.count())
+    first = listed.order_by([listed["n"].desc(), *(listed[name] for name in columns)])
+    found = table.engine.run(first.limit(MAX_NAMED_VALUES)).to_pylist()
+    return [(tuple(row[name] for name in columns), int(row["n"])) for row in found]
 
 
 def _find_misspelt_days(table: Table, column: str) -> tuple[tuple[str, int], ...]:
@@ -583,18 +585,15 @@ def _find_misspelt_days(table: Table, column: str) -> tuple[tuple[str, int], ...
         return ()
     missing = replace(domain, outside=None).code(data[column]).isnull()
     others = data.filter(missing & (data[column] != "")).select(value=data[column])
-    listed = others.group_by("value").aggregate(n=others.count())
-    named = listed.order_by([listed["n"].desc(), listed["value"]]).limit(MAX_NAMED_VALUES)
-    return tuple((row["value"], int(row["n"])) for row in table.engine.run(named).to_pylist())
+    return tuple((value, rows) for (value,), rows in _most_frequent(table, others, "value"))
 
 
 def _never_named(table: Table, counted: Sequence[ContributionPolicy]) -> set[str]:
     """Columns whose undeclared values are in no cell of any answer, since all of them only name
     values."""
     unnamed = {column_behind(table.domains, name) for each in counted for name in each.unnamed}
-    return unnamed - {
-        column_behind(table.domains, name) for each in counted for name in each.others
-    }
+    others = {column_behind(table.domains, name) for each in counted for name in each.others}
+    return unnamed - others
 
 
 def _describe_undeclared(domain: Domain, named: bool = True) -> str:
@@ -651,18 +650,17 @@ def _inspect_privacy_units(table: Table) -> list[InspectionFinding]:
         if name != table.privacy_unit and (isinstance(each, Values) or each.edges)
     }
     cells = GroupGrid(tuple(grouped), tuple(grouped.values()))
-    coded = cells.placed(owned, whose=owned[table.privacy_unit])
+    coded = cells.coded(owned, True, whose=owned[table.privacy_unit])
     spread = {name: coded[name].nullif(-1).nunique() for name in cells.names}
     sizes = coded.group_by("whose").aggregate(n=coded.count(), **spread)
     size = sizes["n"]
     figures = {"privacy units": sizes.count()}
-    before = 0
-    for most in SHOWN_SIZES:
-        inside = size == most if most == before + 1 else (size > before) & (size <= most)
+    for before, most in pairwise((0, *SHOWN_SIZES)):
         label = f"{most}" if most == before + 1 else f"{before + 1} to {most}"
+        inside = (size > before) & (size <= most)
         figures[f"privacy units with {label} {'row' if most == 1 else 'rows'}"] = inside.sum()
-        before = most
-    figures[f"privacy units with more than {before} rows"] = (size > before).sum()
+    last = SHOWN_SIZES[-1]
+    figures[f"privacy units with more than {last} rows"] = (size > last).sum()
     figures["the most rows of one privacy unit"] = size.max()
     figures[f"privacy units with more rows than count, {table.max_rows_per_group}"] = (
         size > table.max_rows_per_group

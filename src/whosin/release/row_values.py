@@ -28,7 +28,8 @@ from functools import cache
 from math import sqrt
 from typing import Any
 
-from whosin.errors import InvalidInput, LazyModule
+from whosin.errors import InvalidInput, LazyModule, UnknownName
+from whosin.release.engines.base import ELIGIBLE_ROWS, NUMBER_COLUMN
 
 exp, ibis, sqlglot = map(LazyModule, ("sqlglot.expressions", "ibis", "sqlglot"))
 
@@ -68,9 +69,7 @@ def cast_value(value: Any, kind: str) -> Any:
     """
     given = value.type()
     if kind == "int64" and given.is_string():
-        return ibis.coalesce(
-            cast_value(value, "whole"), cast_value(cast_value(value, "float64"), "int64")
-        )
+        return ibis.coalesce(cast_value(value, "whole"), cast_value(double_value(value), "int64"))
     if kind == "int64" and not given.is_integer():
         real = cast_value(value, "float64")
         whole = (real + 0.5).floor()
@@ -90,6 +89,21 @@ def cast_value(value: Any, kind: str) -> Any:
             "whole numbers, dates, true and false can be cast to text",
         )
     return value.try_cast(kind)
+
+
+def _find_number(text: Any) -> Any | None:
+    """The number that a text spells, where its table has a column of them (`NUMBER_COLUMN`)."""
+    from ibis.expr import operations as ops
+
+    field = text.op()
+    if not isinstance(field, ops.Field):
+        return None
+    table = field.rel
+    while isinstance(table, ops.Filter):
+        table = table.parent
+    if not isinstance(table, ops.DatabaseTable) or table.name != ELIGIBLE_ROWS:
+        return None
+    return field.rel.to_expr()[f"{NUMBER_COLUMN}{field.name}"]
 
 
 def exact_cast(value: Any, kind: Any) -> Any:
@@ -144,9 +158,9 @@ SQL_CASTS = {
 
 
 def number_value(value: Any) -> Any:
-    """A column as doubles; what is no number, NaN too, is missing."""
-    result = double_value(value)
-    if value.type().is_integer() or value.type().is_boolean():
+    """A column as doubles; what is no number, NaN too, is missing. No text spells NaN."""
+    result, kind = double_value(value), value.type()
+    if kind.is_integer() or kind.is_boolean() or kind.is_string():
         return result
     return ibis.cases((result.isnan(), ibis.null("float64")), else_=result)
 
@@ -155,8 +169,9 @@ def double_value(value: Any) -> Any:
     """A value as doubles, NaN among them. Arithmetic keeps NaN to its end, where it is compared:
     to replace it means to name a value twice, which would double the work at each level."""
     kind = value.type()
+    known = _find_number(value) if kind.is_string() else None
     if kind.is_string() or kind.is_decimal():
-        return cast_value(value, "float64")
+        return cast_value(value, "float64") if known is None else known
     if kind.is_boolean() or kind.is_numeric():
         return value.cast("float64")
     raise refuse_condition(f"where computes with a value of type {kind}, not a number", str(kind))
@@ -287,7 +302,11 @@ def decade_value(value: Any) -> Any:
 
 def text_with_whole(operation: Callable[[Any, Any], Any], text: Any, whole: Any) -> Any:
     """A text that spells a whole number of up to 18 digits compares with whole numbers exactly;
-    another one as a double."""
+    another one as a double. With a constant that doubles hold, below 2^53, that is the same: a
+    whole number beyond it is not rounded to it, nor past it."""
+    constant = getattr(whole.op(), "value", None)
+    if isinstance(constant, int) and abs(constant) < 2**53:
+        return operation(number_value(text), ibis.literal(float(constant)))
     exact = operation(cast_value(text, "whole"), whole)
     return ibis.coalesce(exact, operation(number_value(text), double_value(whole)))
 
@@ -363,6 +382,45 @@ def describe_node(node: Any) -> str:
 
 def short_text(text: str) -> str:
     return repr(text if len(text) <= 60 else text[:57] + "…")
+
+
+STATEMENT_WORDS = (
+    "SELECT",
+    "FROM",
+    "WHERE",
+    "GROUP",
+    "ORDER",
+    "LIMIT",
+    "JOIN",
+    "FILTER",
+    "DISTINCT",
+)
+
+
+def describe_position(text: str, start: int) -> str:
+    """Where a part of a text begins, in words."""
+    line, before = text.count("\n", 0, start) + 1, text.rfind("\n", 0, start)
+    return f"line {line}, character {start - before}"
+
+
+def describe_parse_failure(error: Exception, text: str) -> str:
+    """Where a parser stopped, by line and character, and what it expected there."""
+    found: dict[str, Any] = next(iter(getattr(error, "errors", ())), {})
+    word, before = str(found.get("highlight", "")), str(found.get("start_context", ""))
+    if quote := re.search(r"Missing (\S+) from \d+:(\d+)", str(error.__cause__)):
+        return f"the {quote[1]} at {describe_position(text, int(quote[2]))} is not closed"
+    if not word:
+        return short_text(text)
+    character = max(1, found["col"] - len(word) + 1)
+    said = f"line {found['line']}, character {character}: {short_text(word)}"
+    last = (before.split() or [""])[-1]
+    said += f" after {short_text(last)}" if last else ""
+    if expected := re.fullmatch(r"Expecting (\S+)", found["description"]):
+        return f"{said}, near which {expected[1]!r} is missing"
+    near = (each for each in (last, word) if each.upper() not in STATEMENT_WORDS)
+    meant = [UnknownName("sql", each, STATEMENT_WORDS).nearest for each in near]
+    likely = next(filter(None, meant), None)
+    return f"{said} is not expected" + (f"; did you mean {likely}?" if likely else "")
 
 
 def refuse_node(node: Any, more: str = "", value: object = None, hint: str = "") -> InvalidInput:
@@ -498,3 +556,57 @@ def _arg_min_null(held: Any) -> Any:
 
     arg_min_null.__annotations__ = {"value": held, "lot": ibis.dtype("float64"), "return": held}
     return ibis.udf.agg.builtin(arg_min_null)
+
+
+# Engines follow different editions of Unicode, and some make two letters of one (ß, ﬁ, İ). Here a
+# letter changes case if it and its counterpart are each other's only one and lie in U+0000 to
+# U+052F or U+1E00 to U+1EFF: Latin, Greek and Cyrillic, which no edition changes any more. Others
+# stay.
+
+
+LETTER_RANGES = (range(0x0530), range(0x1E00, 0x1F00))
+SPACE_CHARACTERS = r" \t\n\r\x0b\x0c"
+"""White space as in a pattern: each engine's SQL spells these letters in its own way."""
+BLANK_CHARACTERS = f"{SPACE_CHARACTERS}\u00a0"
+NON_ASCII_PATTERN = "[^ -~]"
+"""A letter beyond plain ASCII, as a pattern."""
+
+
+def _letter_pairs() -> dict[str, str]:
+    """Small letters, each with its capital."""
+    result = {}
+    for code in (code for each in LETTER_RANGES for code in each):
+        small = chr(code)
+        capital = small.upper()
+        alone = len(capital) == 1 and capital != small and capital.lower() == small
+        if alone and any(ord(capital) in each for each in LETTER_RANGES):
+            result[small] = capital
+    return result
+
+
+SMALL, CAPITAL = map("".join, zip(*_letter_pairs().items(), strict=True))
+
+
+def lower_letters(value: Any) -> Any:
+    """A text in small letters."""
+    return _change_letters(value, value.lower(), CAPITAL, SMALL)
+
+
+def upper_letters(value: Any) -> Any:
+    """A text in capitals."""
+    return _change_letters(value, value.upper(), SMALL, CAPITAL)
+
+
+def _change_letters(value: Any, plain: Any, old: str, new: str) -> Any:
+    """Letter by letter only where a text needs it: that is slow."""
+    return ibis.cases((value.re_search(NON_ASCII_PATTERN), value.translate(old, new)), else_=plain)
+
+
+def fold_text(text: str) -> str:
+    """A text in small letters and without white space, as `fold_letters` makes it in an engine."""
+    return re.sub(f"[{BLANK_CHARACTERS}]+", "", text.translate(str.maketrans(CAPITAL, SMALL)))
+
+
+def fold_letters(value: Any) -> Any:
+    """A text in small letters and without white space: what a slip of the keys leaves alike."""
+    return lower_letters(value).re_replace(f"[{BLANK_CHARACTERS}]+", "")

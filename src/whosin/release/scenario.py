@@ -34,7 +34,7 @@ from whosin.errors import (
 from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import Budget, Schedule
 from whosin.ledger.registration import Registration
-from whosin.release.answer import NamedBatch, Release, describe_batch, read_releases
+from whosin.release.answer import Release, read_releases
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.column_expressions import group_domain
 from whosin.release.contribution_bounds import ContributionPolicy
@@ -43,8 +43,9 @@ from whosin.release.domains import FROM_ROWS, read_domain
 from whosin.release.engines import read_engine
 from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
 from whosin.release.queries import QUERIES, Count, Query, read_query
+from whosin.release.requests import NamedBatch, describe_batch
 from whosin.release.session import Session, Watch
-from whosin.release.table import ROW, Table, register_table
+from whosin.release.table import COLUMN, ROW, Table, register_table
 from whosin.scenario_model import (
     ABOUT_UNSAID,
     AboutSection,
@@ -59,8 +60,7 @@ if TYPE_CHECKING:
     from whosin.release.related_tables import Further
 
 Found = TypeVar("Found")
-MAX_ATTEMPTS = 4
-"""How often a table is opened without what is wrong with it, to find what else is."""
+MAX_ATTEMPTS = 4  # to open a table without what is wrong with it, and find what else is
 
 
 @dataclass(frozen=True)
@@ -84,6 +84,7 @@ class ScenarioText:
             yield
         except WhosinError as error:
             for each in error.parts:
+                each.args = (each.message.replace("plan SCENARIO", f"plan {self.name}"),)
                 path = self._find_path(each)
                 told = path.partition(".")[0].partition("[")[0] in self.data  # not an option's
                 each.place = self._describe_place(path, each.message) if told else ""
@@ -99,7 +100,8 @@ class ScenarioText:
         """The line of a path, or of the nearest section around it."""
         keys = path.split(".")
         around = [".".join(keys[:end]) for end in range(len(keys), 0, -1)]
-        known = (self.lines.get(each) for each in (*around, keys[0].partition("[")[0]))
+        name = keys[0].partition("[")[0]
+        known = (self.lines.get(each) for each in (*around, name, f"{name}[0]"))
         return next((line for line in known if line is not None), None)
 
     def _find_path(self, error: WhosinError) -> str:
@@ -221,7 +223,8 @@ class Scenario:
             for error in found.found:
                 section, _, column = error.path.partition(".")
                 meant = getattr(error, "nearest", None)
-                wrong |= {column, *([meant] if meant else [])} if section == "domains" else set()
+                apart = {str(meant)} - {"None", *self.domains}  # the domain that it was to be
+                wrong |= {column} | apart if section == "domains" else set()
             try:
                 rest = {name: each for name, each in domains.items() if name not in wrong}
                 table = _open_table(self._usable_table(found), rest, self.tables, self.features)
@@ -247,7 +250,7 @@ class Scenario:
 
     def _usable_table(self, found: Mistakes) -> TableSection:
         """The table, with a privacy unit that was probably meant where there is no such column; if
-        nobody knows which, a column that nothing is declared of stands in for it."""
+        nobody knows which, another column stands in, spelled as no name that was declared."""
         wrong = [each for each in found.found if each.field == "privacy_unit"]
         meant = [each.nearest for each in wrong if isinstance(each, InvalidInput) and each.nearest]
         if meant or not wrong:
@@ -259,7 +262,7 @@ class Scenario:
             opened = _open_table(apart, {}, (), ())
             opened.engine.close()
             free = [each for each in opened.columns if each not in self.domains]
-            return replace(self.table, privacy_unit=(free or opened.columns)[0])
+            return replace(self.table, privacy_unit=COLUMN + (free or opened.columns)[0])
         return self.table
 
     def _find_query_mistakes(
@@ -309,7 +312,7 @@ class Scenario:
         with self.locate_errors(), self.at_budget():
             try:
                 paid = self._read_streams(opened)
-                budget = {"share": self.period_share(), **self.budget}
+                budget = self.period_budget()
                 new = [query for number, query in enumerate(self.queries) if number not in paid]
                 rest = iter(estimate_batch_cost(opened, self.plan, new, **budget) if new else ())
                 return [paid.get(number) or next(rest) for number in range(len(self.queries))]
@@ -341,6 +344,10 @@ class Scenario:
                 return schedule.share(today, budget, near=not new)
             return Schedule.plan(schedule, budget, today).share(today, budget)
 
+    def period_budget(self) -> dict[str, Any]:
+        """[budget], with the share of today's period where it has none of its own."""
+        return {"share": self.period_share(), **self.budget}
+
     def own_share(self, state: BudgetState | None) -> object:
         """The share that it says; else all that its dataset, which may be a new one, has left, or
         None where periods have shares."""
@@ -357,7 +364,8 @@ class Scenario:
     def release(self, session: Session, watch: Watch | None = None) -> Release:
         """Have a session answer the queries."""
         with self.at_budget():
-            return session.release(self.queries, watch=watch, **self.budget)
+            made = session.release(self.queries, watch=watch, **self.budget)
+        return replace(made, publications=session.list_publications())
 
     @staticmethod
     def at_budget() -> AbstractContextManager[None]:
@@ -371,7 +379,7 @@ class Scenario:
         *,
         amend: bool = False,
         again: bool = False,
-        new_people: bool | None = None,
+        new_people: bool = False,
         preflight: bool = False,
     ) -> Session:
         """A session for the scenario's one batch, in its ledger or another one. The cost of the
@@ -379,7 +387,7 @@ class Scenario:
         budget is opened.
 
         Args:
-            new_people: as for `Session`; copies of rows are refused too, unless it is None.
+            new_people: as for `Session`.
             preflight: look at the rows before anything is paid, where nobody did (`run_preflight`).
         """
         table = self.open_table()
@@ -399,7 +407,6 @@ class Scenario:
                 share=self.own_share(asked.read_budget_state()),
                 schedule=self.schedule or None,
                 amend=amend,
-                copies="warn" if new_people is None else "refuse",
                 new_people=new_people,
                 again=again,
                 preflight=preflight,
@@ -477,11 +484,9 @@ class Scenario:
             table, registered = self.open_table(), opened.budget_state(name).registered
             asked = register_table(table, self.queries, rows=True)
             batch = self.name_batch(opened, name, table, asked)
-            if registered is None or registered.difference(asked) is not None:
-                if batch.find_answered() is not None:
-                    return True
-                if amend:
-                    return False
+            changed = registered is None or registered.difference(asked) is not None
+            if changed and (amend or batch.find_answered() is not None):
+                return batch.find_answered() is not None
             if not amend:
                 batch.require_same_rows(batch.name())
             return bool(opened.requests(name, f"{batch.name()}/"))
@@ -512,9 +517,9 @@ def load_scenario(
     file = Path(path)
     ending = Path(file.name.removesuffix(".gz")).suffix.lower()
     if ending == ".json" or ending in FILE_ENDINGS.keys() - {".txt"}:
-        message = f"{file.name} is {'a JSON file' if ending == '.json' else 'a table'}"
-        message += ", not a scenario"
+        kind = "a JSON file" if ending == ".json" else "a table"
         hint = "give a .toml file that names a table, an adversary, a target and questions"
+        message = f"{file.name} is {kind}, not a scenario"
         raise InvalidInput(message, field="scenario", value=file.name, hint=hint)
     text = read_text(file, file.name, MAX_TOML_LENGTH)
     data = parse_toml(text, file.name)

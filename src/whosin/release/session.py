@@ -8,13 +8,12 @@ after the debit names the request that continues without paying again.
 
 from __future__ import annotations
 
-import unicodedata
 import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
-from itertools import chain, count, islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Self
 
@@ -23,24 +22,15 @@ from whosin.errors import BudgetRefused, InvalidInput, WhosinError, invalid_valu
 from whosin.exact import format_epsilon
 from whosin.ledger import BudgetState, Debit, Ledger, encoding
 from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule, Spend, price_spend
-from whosin.ledger.budget_state import check_session
+from whosin.ledger.budget_state import check_session, open_for_debits
 from whosin.ledger.encoding import read_name
-from whosin.ledger.entries import same_question
-from whosin.ledger.registry import (
-    STEP_KEY,
-    add_note,
-    describe_copy,
-    describe_unanswered,
-    describe_unnamed,
-)
+from whosin.ledger.entries import ReleaseRecord, same_question
+from whosin.ledger.registry import STEP_KEY, add_note, describe_unanswered, describe_unnamed
 from whosin.release.answer import (
     Answer,
-    NamedBatch,
     Release,
-    describe_batch,
-    describe_repeat,
     read_answers,
-    was_registered,
+    read_said,
 )
 from whosin.release.budget_allocation import estimate_batch_cost, read_queries
 from whosin.release.cost import (
@@ -53,10 +43,18 @@ from whosin.release.cost import (
 )
 from whosin.release.engines.base import Progress, share_scans
 from whosin.release.queries import Query
+from whosin.release.requests import (
+    NamedBatch,
+    describe_batch,
+    describe_repeat,
+    number_debits,
+    read_request,
+    require_new_files,
+    was_registered,
+)
 from whosin.release.table import Table, find_last_writes, register_table
 from whosin.scenario_model import read_statements
 
-MAX_REQUEST_LENGTH = 100
 Watch = Callable[[str], Progress | None]
 """Told a query's title when its scan begins; returns whom to tell how far it is."""
 
@@ -83,19 +81,21 @@ class Session:
         plan: whom to protect from whom; its ε is what this session may spend, and the dataset's
             total if the ledger does not know the dataset yet.
         ledger: a file, a database URL, or a `Ledger`.
-        dataset: the name in the ledger; the table's own by default.
+        dataset: the name in the ledger; the table's own by default. Where the ledger does not know
+            that, what a dataset has answered that was registered with this very table is shown.
         who: in whose name.
         request: an id for this session's questions. A session that was interrupted is continued
             under the same id: what was paid is not paid again, what was answered stays the same.
-        share: the part of the plan that each batch of this session gets if it does not say; 1 for
-            a session of one batch that may spend everything. Only the share has to be left.
+        share: the part of the plan that each batch of this session gets if it does not say: a
+            default, and no limit, so that a batch with a larger one spends that. 1 is for a session
+            of one batch that may spend everything. Only the share has to be left.
         amend: record that the dataset goes on with this table, such as next month's file, or with
-            these domains and bounds, under the same budget.
+            these domains and bounds, under the same budget (`dataset` says which).
         curator: False for someone who may ask and not decide: the dataset must be registered with
             this very table, and requests of others are not answered.
-        copies: "refuse" where rows that have a budget under another name may not get another one.
-        new_people: False where a new dataset with the privacy unit and columns of another one is
-            refused; True records that nobody is in both, as the curator's word.
+        new_people: record that nobody is in a dataset with the same privacy unit and columns, as
+            the curator's word. A new dataset beside one is refused without it, and rows that have
+            a budget under another name always are.
         schedule: how a new dataset's budget is divided over time (see `Schedule.plan`); a batch
             then spends the share of its period by default.
         again: ask anew what was asked before of the same rows under the same plan and at the same
@@ -123,8 +123,7 @@ class Session:
         share: object = None,
         amend: bool = False,
         curator: bool = True,
-        copies: str = "warn",
-        new_people: bool | None = None,
+        new_people: bool = False,
         schedule: Mapping[str, Any] | None = None,
         again: bool = False,
         preflight: bool = True,
@@ -139,17 +138,18 @@ class Session:
         self._opens_ledger = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, who=who)
         self.dataset = read_name(dataset if dataset is not None else table.name, "dataset")
-        self.request = uuid.uuid4().hex if request is None else _read_request(request)
+        self.request = uuid.uuid4().hex if request is None else read_request(request)
         self.notes: tuple[str, ...] = ()
         self._accounts, self._levels, self._asked = Accounts(), dict[str, PartLevel](), 0
         self._batches: dict[str, _Batch] = {}
         self._named = request is not None
         self._again, self._looks = again, preflight and curator
         self._about = read_statements(about or {})
-        self.schedule, self._dated = schedule, False
-        self._queries, self._amends, self._copies = tuple(queries), amend, copies
+        self.schedule, self._dated, self._unclaimed = schedule, False, ""
+        self._queries, self._amends, self._new_people = tuple(queries), amend, new_people
+        self._finds = curator and dataset is None and not (request or amend or new_people or again)
         try:
-            self._open(new_people)
+            self._open()
         except BaseException:
             self.close()
             raise
@@ -187,15 +187,18 @@ class Session:
         batch = self._find_batch(words, self._again if again is None else again, admit)
         estimates = self._estimate_costs(asked, batch, **budget)
         paid = self._steps(estimates)
-        numbers = count(batch.first)
-        requests = [each.request or f"{batch.request}/{next(numbers)}" for each in paid]
+        numbers = number_debits(paid, split, batch.first)
+        requests = [each.request or f"{batch.request}/{numbers[n]}" for n, each in enumerate(paid)]
         debits = self.ledger.find_debits(self.dataset, requests)
+        before = {each.request: each.body["what"] for each in debits}
+        pairs = zip(paid, requests, strict=True)
+        paid = [each.worded(before.get(name, {})) for each, name in pairs]
         new = len(debits) < len(requests)
         if new:
-            if not debits:  # else this request was used for something
+            if self._unclaimed or not debits:  # else this request was used for something
                 admit()
             self._look_at_rows(asked, estimates)
-            self._require_new_files(requests, paid, debits)
+            require_new_files(requests, paid, debits)
         elif not self._named and describe_repeat(batch.request) not in self.notes:
             self._note(describe_repeat(batch.request))
         shown = not (new or self._named) and all(
@@ -258,15 +261,14 @@ class Session:
         self, batch: _Batch, requests: Sequence[str], paid: Sequence[CostEstimate], *, new: bool
     ) -> list[Debit]:
         """All debits in one transaction, or none."""
-        spends = dict(
-            zip(requests, priced_spends(paid, self.registration, self.table), strict=True)
-        )
+        priced = priced_spends(paid, self.registration, self.table)
+        spends = dict(zip(requests, priced, strict=True))
         if new:
             self._fix_universe(spends.values())
         before = dict(self._batches)
         self._begin(batch, paid)
         try:
-            return self.ledger.debits(self.dataset, spends, self._about)
+            return self.ledger.debits(self.dataset, spends, self._said())
         except BudgetRefused:
             self._undo(batch, before)
             raise
@@ -280,6 +282,16 @@ class Session:
                 raise add_note(error, describe_unanswered(self.request)) from None
             self._undo(batch, before)
             raise add_note(error, "nothing was debited for this batch") from None
+
+    def list_publications(self) -> tuple[ReleaseRecord, ...]:
+        """All releases of the dataset, for its curator."""
+        return self.ledger.publications(self.dataset) if self.curator else ()
+
+    def _said(self) -> dict[str, Any]:
+        """What a report of the answers must say, and no registration does."""
+        looked_up = [name for name, each in self.table.domains.items() if each.from_rows]
+        said = {"declared": {"people": self.table.people, "looked_up": looked_up}}
+        return said | ({"about": self._about} if self._about else {})
 
     def _begin(self, batch: _Batch, paid: Sequence[CostEstimate]) -> None:
         """Count what a batch costs as spent by this session, once."""
@@ -352,16 +364,17 @@ class Session:
         for each in paid_estimates(estimates):
             count_steps = len(each.query.steps(each.query.restrict_table(self.table), each))
             own = [(debit.body, answer) for debit, answer in islice(pairs, count_steps)]
-            found[id(each)] = iter(read_answers(own, each.noise, relation, each.query.title))
-        answers = tuple(next(found[id(estimate.paid)]) for estimate in estimates)
+            found[id(each)] = iter(read_answers(own, each.noise, relation))
+        answers = tuple(
+            replace(next(found[id(each.paid)]), title=each.query.title) for each in estimates
+        )
         batch.answered = True
         try:
             when = max((str(debit.body.get("when", "")) for debit in debits), default="")
             people = self.ledger.people_budget(self.dataset) if self.curator else None
             state = self.ledger.budget_state(self.dataset, parts=True)
-            about: Any = next((each.body["about"] for each in debits if each.body.get("about")), {})
-            name = str(debits[-1].body.get("table", "")) if debits else ""
-            return Release(self.request, answers, state, when, people, about, name)
+            said = [each.body for each in debits]
+            return Release(self.request, answers, state, when, people, **read_said(said))
         except BaseException as error:
             raise add_note(error, describe_unanswered(self.request)) from None
 
@@ -462,7 +475,7 @@ class Session:
         registered = self.budget_state.registered if any(each.request for each in found) else None
         return [replace(each, seal=registered and registered.seal_rows) for each in found]
 
-    def _open(self, new_people: bool | None) -> None:
+    def _open(self) -> None:
         known = self.dataset in self.ledger.datasets()
         if not known and not self.curator:
             raise BudgetRefused(
@@ -474,10 +487,10 @@ class Session:
         self._register(rows=self._amends or not known)
         if self._named and self._paid():
             return
-        if not known:
-            self._claim_people(new_people)
         if not self.curator:
             self._check_registered()
+        if not known and self._find_dataset():
+            return
         if known and self._queries:  # when they are asked: then it is known what they cost
             return
         asked = known and not (self._named or self._again)
@@ -502,6 +515,8 @@ class Session:
         registered with this table, once, before anything is paid."""
         if self._admitted:
             return
+        if self._unclaimed:  # nobody said that this goes on under that budget
+            self.ledger.claim_people(self._unclaimed, self.registration, new_people=False)
         cost = None
         if asked:
             cost = known_cost(self._price(asked, self._accounts, self._levels, **budget), self.plan)
@@ -519,7 +534,7 @@ class Session:
             share=share,
             registration=self.registration,
             amend=amend,
-            copies=self._copies,
+            new_people=self._new_people,
             schedule=self.schedule,
             part=part,
             cost=cost,
@@ -528,13 +543,6 @@ class Session:
         if not paid:
             self._check_remaining(budget_state, part, share, cost)
         self._admitted = True
-
-    def _claim_people(self, new_people: bool | None) -> None:
-        if new_people is not None:
-            claim = self.ledger.claim_people
-            self.registration = claim(self.dataset, self.registration, new_people=new_people)
-        for other in self.ledger.copies(self.dataset, self.registration)[:1]:
-            self._note(describe_copy(self.dataset, other), warn=self._copies == "warn")
 
     def _find_share(self) -> object:
         """What a batch may spend that does not say: with a schedule the share of the period in
@@ -609,10 +617,24 @@ class Session:
 
     def _check_registered(self) -> None:
         """Someone who may not decide finds everything decided."""
-        registered = self.ledger.budget_state(self.dataset).registered
-        if registered is None:
+        state = self.budget_state
+        if state.registered is None:
             raise BudgetRefused(describe_unnamed(self.dataset))
-        registered.check(self.dataset, self.registration)
+        try:
+            state.registered.check(self.dataset, self.registration)
+        except BudgetRefused:
+            open_for_debits(state)  # what is closed says that first
+            raise
+
+    def _find_dataset(self) -> bool:
+        """Take one that was registered with this very table, where none was named: what it has
+        answered is shown."""
+        held = self.ledger.copies(self.dataset, self.registration) if self._finds else []
+        found = next((n for n in held if was_registered(self.ledger, n, self.registration)), None)
+        if found is not None:
+            self._note(f"these rows are part of dataset {found!r}: what it has answered is shown")
+            self._unclaimed, self.dataset = self.dataset, found
+        return found is not None
 
     def _note(self, words: str, *, warn: bool = False) -> None:
         self.notes += (words,)
@@ -624,29 +646,14 @@ class Session:
         """Where the dataset stands."""
         return self.ledger.budget_state(self.dataset)
 
-    @staticmethod
-    def _require_new_files(
-        requests: Sequence[str], paid: Sequence[CostEstimate], debits: Sequence[Debit]
-    ) -> None:
-        """What is not paid for yet writes files that are not there yet."""
-        begun = {debit.request for debit in debits}
-        for request, estimate in zip(requests, paid, strict=True):
-            if request not in begun and estimate.query.writes_file:
-                estimate.query.require_new_file()
-
     def _fix_universe(self, spends: Iterable[Spend]) -> None:
         """The first maximum says who could be in, once and for all, if whoever asks may."""
-        universes = {
-            each.registration.universe for each in spends if each.registration is not None
-        } - {None}
+        named = (each.registration for each in spends if each.registration is not None)
+        universes = {each.universe for each in named} - {None}
         if not universes or not self.curator:
             return
-        budget_state = self.budget_state
-        fixed = (
-            budget_state.registered is None
-            or budget_state.registered.registration.universe is not None
-        )
-        if not fixed and not budget_state.debits:
+        state, known = self.budget_state, self.budget_state.registered
+        if known is not None and known.registration.universe is None and not state.debits:
             self.registration = replace(self.registration, universe=universes.pop())
             self.ledger.amend(self.dataset, self.registration)
 
@@ -691,10 +698,3 @@ class Session:
         """Close the ledger if this session opened it; one that was handed over stays open."""
         if self._opens_ledger:
             self.ledger.dispose()
-
-
-def _read_request(request: object) -> str:
-    if not isinstance(request, str) or not 0 < len(request) <= MAX_REQUEST_LENGTH or "/" in request:
-        accepted = f"text of at most {MAX_REQUEST_LENGTH} characters, without a slash"
-        raise invalid_value("request", accepted, repr(request)[:80])
-    return unicodedata.normalize("NFC", request)

@@ -36,7 +36,7 @@ from whosin.release.domains import Dates
 from whosin.release.queries import Query
 from whosin.release.queries.base import MAX_NAME_LENGTH, Linear
 from whosin.release.related_tables import JOIN_REASON, PrivateTable
-from whosin.release.row_values import describe_node, short_text
+from whosin.release.row_values import describe_node, describe_parse_failure, short_text
 from whosin.release.table import Table
 
 exp, sqlglot = map(LazyModule, ("sqlglot.expressions", "sqlglot"))
@@ -215,8 +215,8 @@ def _parse_select(text: object) -> Any:
         if words and (start := words[0].text).upper() not in STATEMENT_STARTS:
             raise refuse_statement(f"sql begins with {short_text(start)}", start, STATEMENTS_HINT)
         parsed = [each for each in sqlglot.parse(text, read="duckdb") if each is not None]
-    except (sqlglot.errors.SqlglotError, RecursionError):
-        message = f"sql cannot be parsed as DuckDB's SQL: {short_text(text)}"
+    except (sqlglot.errors.SqlglotError, RecursionError) as error:
+        message = f"sql cannot be parsed as DuckDB's SQL: {describe_parse_failure(error, text)}"
         raise refuse_statement(message, text) from None
     if len(parsed) != 1:
         raise refuse_statement(f"sql must be one statement, not {len(parsed)}", len(parsed))
@@ -459,7 +459,7 @@ class Asking:
         if len(alike) == 1 and not node.this.args.get("quoted"):
             return known[alike[0]]
         raise unknown_column(
-            "column in sql", node.name, self.table.data, self.table.domains, TEXT_HINT
+            "column in sql", node.name, self.table.data, self.table.declared, TEXT_HINT
         )
 
     def _require_one(self, node: Any) -> None:

@@ -9,7 +9,6 @@ rows. Without choosing, the first three are one part, spent on the asked tables 
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 from dataclasses import dataclass
 from fractions import Fraction
@@ -318,10 +317,8 @@ def remove_drafts(ledger: Ledger, dataset: str, folder: Path) -> None:
 
 
 def _stored_digests(ledger: Ledger, dataset: str) -> set[str]:
-    _, _, answers = ledger.evidence(dataset)
     result = set()
-    for text in answers.values():
-        answer = json.loads(text)
+    for answer in ledger.answers(dataset, "").values():
         if isinstance(answer, dict) and answer.get("columns") == FILE_COLUMNS:
             result.add(str(answer["rows"][0][FILE_COLUMNS.index("digest")]))
     return result

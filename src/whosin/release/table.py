@@ -137,6 +137,7 @@ class Table:
         self.name = name if name is not None else dataset_name(source)
         own, *opened = self._open()
         self.kinds: dict[str, Any] = dict(own.schema())
+        self.declared = (str(privacy_unit), *(domains or {}))
         self.privacy_unit = self._find_privacy_unit(privacy_unit)
         self.by_row = self.privacy_unit not in self.columns
         for field, value in given.items():
@@ -296,8 +297,7 @@ class Table:
     def column(self, name: object, field: str = "column") -> str:
         """A column that exists."""
         if not isinstance(name, str) or name not in self.kinds:
-            declared = getattr(self, "domains", {})
-            raise unknown_column(field, str(name), self.kinds, declared)
+            raise unknown_column(field, str(name), self.kinds, self.declared)
         return name
 
     def bound(self, field: str, own: int | None) -> int:
@@ -466,6 +466,7 @@ BLOCK, BLOCKS = 1 << 16, 64
 """From a larger source this many blocks of this size are read: evenly spaced, with both ends."""
 MAX_FINGERPRINTED_BYTES, MAX_FINGERPRINTED_CELLS = 32 << 20, 20_000_000
 """The largest files, and the largest tables, whose rows are looked at."""
+FINGERPRINT_LIMITS = "above 32 MB or 20 million cells, and on Spark, it does not know them again"
 FINGERPRINT_MEMORY = "1GB"
 
 

@@ -330,14 +330,15 @@ def _fallback_lines(plan: Plan) -> list[str]:
         ]
     lines = []
     for each in plan.fallback:
+        known = f"{each.words[0].upper()}{each.words[1:]} ({each.family})"
         if math.isinf(each.gamma):
-            lines.append(f"{each.family} ({each.words}): nothing is promised.")
+            lines.append(f"{known}: nothing is promised.")
         else:
             half = format_percent(beliefs.posterior(exact_fraction(each.gamma), ONE_HALF), "up")
             but = f", but for the same {format_general(plan.delta)}" if plan.delta else ""
             lines.append(
-                f"{each.family} ({each.words}): γ = {format_short(each.gamma, 'up')}; "
-                f"from 50% to at most {half}{but}."
+                f"{known}: from 50% to at most {half}{but}, a factor of at most "
+                f"γ = {format_short(each.gamma, 'up')}."
             )
     return lines
 
@@ -557,6 +558,8 @@ def _unit_lines(budget_state: BudgetState) -> list[str]:
     rows = format_plural(kept.max_rows_per_group, "row")
     groups = format_plural(kept.max_groups, "group")
     verb = "counts" if kept.max_rows_per_group == 1 else "count"
+    if kept.privacy_unit in ("row", "each row"):
+        return ["Privacy unit: each row is one person."]
     return [f"Privacy unit: {kept.privacy_unit!r}; at most {rows} in {groups} {verb}."]
 
 

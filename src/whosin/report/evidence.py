@@ -17,11 +17,10 @@ from whosin.calibration import Plan
 from whosin.errors import InvalidInput
 from whosin.exact import format_percent, round_up
 from whosin.ledger import BudgetState
-from whosin.ledger.budget import Budget
-from whosin.ledger.encoding import INFINITE_UNITS
 from whosin.release import CostEstimate, Release
 from whosin.release.answer import cost_data
-from whosin.release.cost import batch_cost
+from whosin.release.cost import batch_cost, state_after
+from whosin.release.requests import match_answers
 from whosin.release.table import dataset_name
 from whosin.report.document import (
     Document,
@@ -40,17 +39,23 @@ from whosin.report.summary import (
     RECORDED_NOTE,
     RatioBound,
     assess_risks,
+    bound_answers,
+    bound_cost,
     bound_presence,
     bound_replacement,
+    compare_bounds,
     complete_about,
+    describe_publications,
     describe_signatures,
     explain_inference,
+    explain_public_size,
     later_statements,
     limits_lines,
     list_priors,
     name_question,
     parameter_facts,
     promise_sentence,
+    read_declared,
     unit_facts,
 )
 from whosin.scenario_model import SIGNED_KEYS, AboutSection
@@ -96,42 +101,35 @@ class Actor:
     priors: Sequence[Fraction]
 
 
-def list_actors(plan: Plan, whole: Plan, release: RatioBound | None = None) -> list[Actor]:
+def list_actors(
+    plan: Plan, whole: Plan, answers: RatioBound | None = None, *, several: bool = False
+) -> list[Actor]:
     """The four actors of a pack.
 
     Args:
         whole: the plan of the dataset's whole budget.
-        release: what this release alone allows; by default as much as its plan.
+        answers: what all releases so far allow; by default as much as the plan.
+        several: whether there are others than this one.
     """
-    assumed, wide = bound_presence(plan), list_priors(whole, assumed=False)
-    alone = assumed if release is None else min(release, assumed, key=lambda each: each.ratio)
+    wide = list_priors(whole, assumed=False)
+    reached = bound_presence(plan) if answers is None else answers
     hidden = "holds the rows and runs the release: nothing is hidden from them"
     gets = f"gets everything that the dataset's budget will ever answer; {whole.family.words()}"
     knows = (
         "may know everything about everyone else, and how many people are in; may believe anything "
         "about the person"
     )
-    reads = f"reads this release alone; {plan.family.words()}"
-    if all(alone.words(each) == bound_presence(whole).words(each) for each in list_priors(plan)):
-        reads += (
-            ". This release may spend all of the budget, so that they learn what the recipient does"
-        )
+    read = "all releases of the dataset so far" if several else "this release alone"
+    reads = f"reads {read}; {plan.family.words()}"
+    if all(reached.words(each) == bound_presence(whole).words(each) for each in list_priors(plan)):
+        spend = "Together they" if several else "This release"
+        reads += f". {spend} may use all of the budget: the public learns what the recipient does"
     return [
         Actor("controller", hidden, "none: the data are known", RatioBound(), wide),
         Actor("recipient", gets, whole.family.summary, bound_presence(whole), list_priors(whole)),
         Actor("insider", knows, SIZED_FAMILY, bound_replacement(whole), wide),
-        Actor("public", reads, plan.family.summary, alone, list_priors(plan)),
+        Actor("public", reads, plan.family.summary, reached, list_priors(plan)),
     ]
-
-
-def bound_release(plan: Plan, estimates: Sequence[CostEstimate]) -> RatioBound | None:
-    """What one batch allows by itself; None where its promise is the plan's own."""
-    cost = batch_cost(estimates, plan)
-    if cost.rho >= INFINITE_UNITS or not plan.composes:
-        return None
-    count = len(estimates)
-    state = BudgetState("", "open", plan, Budget.of(plan), cost, count, count, "", "")
-    return RatioBound(state.ratio, Fraction(0) if state.certain else plan.failure)
 
 
 def describe_unsaid(about: AboutSection) -> str:
@@ -152,16 +150,12 @@ def require_about(about: AboutSection) -> None:
 
 def _find_own(scenario: Scenario, releases: Sequence[Release]) -> Release | None:
     """The last release that asked a scenario's questions of its table."""
-    asked = [query.question() for query in scenario.queries]
-    name = dataset_name(scenario.table.source)
+    file, given = dataset_name(scenario.table.source), scenario.table.name
+    names = "", file if given in (None, file) else f"{given} ({file})"
 
     def is_own(release: Release) -> bool:
-        pairs = zip(asked, release, strict=False)
-        return (
-            len(release) == len(asked)
-            and release.table in ("", name)
-            and all(answer.question.items() >= question.items() for question, answer in pairs)
-        )
+        matched = match_answers(scenario.queries, list(release))
+        return release.table in names and matched is not None
 
     return next((each for each in reversed(releases) if is_own(each)), None)
 
@@ -214,8 +208,16 @@ def evidence_data(
     noises = list(dict.fromkeys(each.noise for each in estimates))
     people = releases[-1].people if releases else None
     table, whole = scenario.table, plan if state is None else state.plan
+    size, looked_up = read_declared(own, scenario)
     facts = unit_facts(table.privacy_unit, table.max_rows_per_group, table.max_groups)
-    facts |= parameter_facts(plan, state, noises, scenario.looked_up)
+    facts |= parameter_facts(plan, state, noises, looked_up)
+    reached = state_after(plan, estimates if own is None else (), state)
+    listed = releases[-1].publications if releases else ()
+    alone = bound_cost(batch_cost(estimates, whole), whole)
+    several = max(len(listed), len(releases)) > (own is not None)
+    answers = None if alone is None else bound_answers(reached)
+    actors = list_actors(plan, whole, answers, several=several)
+    count = len(listed) + (own is None)
     return {
         "version": EVIDENCE_VERSION,
         "whosin": version,
@@ -225,9 +227,12 @@ def evidence_data(
         "about": scenario.about.written,
         "about_later": later,
         "promise": promise_sentence(plan),
+        "answers_so_far": compare_bounds(alone, reached, count),
+        "publications": describe_publications(listed, own.request) if own is not None else {},
+        "public_size": explain_public_size(plan, size),
         "plan": plan.to_dict(),
         "parameters": facts,
-        "chosen_by_looking": list(scenario.looked_up),
+        "chosen_by_looking": list(looked_up),
         "questions": [
             {
                 "title": name_question(each.query.title, each.spend.what),
@@ -247,11 +252,11 @@ def evidence_data(
                     for prior in actor.priors
                 ],
             }
-            for actor in list_actors(plan, whole, bound_release(plan, estimates))
+            for actor in actors
         ],
         "risks": [vars(each) for each in assess_risks(plan)],
         "why_inference_differs": explain_inference(plan),
-        "not_promised": list(limits_lines(plan, state, people, scenario.looked_up)),
+        "not_promised": list(limits_lines(plan, state, people, looked_up)),
         "releases": [
             {
                 "request": each.request,
@@ -266,7 +271,9 @@ def evidence_data(
             "repository": REGISTRY_REPOSITORY,
             "commit": REGISTRY_COMMIT,
             "schema": REGISTRY_SCHEMA,
-            "entry": registry_entry(scenario, estimates, state, made, version),
+            "entry": registry_entry(
+                scenario, estimates, state, made, version, actors, (size, looked_up)
+            ),
         },
     }
 
@@ -342,6 +349,9 @@ def evidence_schema() -> dict[str, Any]:
                 "about": about,
                 "about_later": words,
                 "promise": text,
+                "answers_so_far": text,
+                "publications": words,
+                "public_size": text,
                 "plan": {"type": "object"},
                 "parameters": {"type": "object", "additionalProperties": text},
                 "chosen_by_looking": list_of(text),
@@ -366,6 +376,8 @@ def registry_entry(
     state: BudgetState | None,
     made: str,
     version: str,
+    actors: Sequence[Actor],
+    declared: tuple[int | None, Sequence[str]],
 ) -> dict[str, Any]:
     """An entry for the registry of deployments, as a draft to be looked through and submitted."""
     plan, about = scenario.plan, scenario.about
@@ -373,14 +385,14 @@ def registry_entry(
     private = plan.composes and not (plan.family.hides_others and plan.delta)
     parameters = {"epsilon": plan.epsilon} | ({"delta": plan.dp_delta} if plan.dp_delta else {})
     kinds = {each.query.kind for each in estimates}
-    looked = ", ".join(scenario.looked_up)
+    looked = ", ".join(declared[1])
     unprotected = [f"declared values of {looked}, chosen by looking at the rows"] if looked else []
-    unprotected += ["the number of privacy units"] if plan.relation == "replace" else []
+    sized = plan.relation == "replace" or declared[0] is not None
+    unprotected += ["the number of privacy units"] if sized else []
     whole = scenario.budget.get("share", 1) == 1 and not scenario.schedule
     noises = "; ".join(dict.fromkeys(each.noise for each in estimates))
     titles = "; ".join(name_question(each.query.title, each.spend.what) for each in estimates)
     named = (scenario.title, about.controller or "", published[:4])
-    actors = list_actors(plan, plan, bound_release(plan, estimates))
     deployment = {
         "basic": {
             "name": scenario.title,
@@ -488,7 +500,9 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
                 "",
                 note(data["notice"]),
                 Paragraph((Strong(data["promise"]),)),
-                list_facts(*about),
+                *filter(None, [data["answers_so_far"]]),
+                *(Paragraph(words, "bad") for words in filter(None, [data["public_size"]])),
+                list_facts(*about, *data["publications"].items()),
                 *([note(RECORDED_NOTE)] if data["releases"] else []),
             ),
             make_section("What is published", make_table(("question", "noise"), asked), level=2),

@@ -24,6 +24,7 @@ from whosin.report.document import (
     Marks,
     TextTable,
     Theorems,
+    format_count,
     format_epsilon,
     format_general,
     format_short,
@@ -133,24 +134,40 @@ def describe_widths(widths: AccuracyPlan, promise: str, meaning: Explanation) ->
     rows = [
         (
             title,
-            f"±{format_general(width)}",
+            f"±{format_general(width)}{f', of {format_count(held)} rows' if held else ''}",
             f"{letter} = {format_figures(cost, 4, 'up')}",
             "" if alone is None else f"±{format_figures(alone, 3, 'up')}",
             "yes" if fits else "no",
         )
-        for title, width, cost, alone, fits in zip(
-            widths.titles, widths.widths, widths.costs, widths.alone, widths.fits, strict=True
+        for title, width, cost, alone, fits, held in zip(
+            widths.titles,
+            widths.widths,
+            widths.costs,
+            widths.alone,
+            widths.fits,
+            widths.rows,
+            strict=True,
         )
     ]
-    heads = ("question", "95% within", "needs", "with all of the budget", "fits")
+    part = widths.allowed < widths.whole
+    most = "with all that this release may spend" if part else "with all of the budget"
+    heads = ("question", "95% within", "needs", most, "fits")
     total = f"{letter} = {format_figures(widths.total, 4, 'up')}"
-    allowed = f"{letter} = {format_figures(widths.allowed, 4, 'down')}"
+    allowed, whole = (
+        f"{letter} = {format_figures(each, 4, 'down')}" for each in (widths.allowed, widths.whole)
+    )
+    spends = f", of which this release may spend {allowed}" if part else ""
     fitting = f"{sum(widths.fits)} of {len(widths.fits)} widths fit at once"
-    verdict = f"Whoever is looking {promise}: that allows {allowed} for these, and {fitting}."
+    verdict = f"Whoever is looking {promise}: that allows {whole}{spends}; {fitting}."
+    groups = (
+        "Where rows are named, that is one a person, spread evenly over the groups: how many more "
+        "of a person's rows count nobody knows beforehand, and with more the answer is better."
+    )
     first = make_section(
         "What these widths cost",
         make_table(heads, rows),
         f"All of them need {total}.",
+        *([groups] if any(widths.rows) else []),
         verdict,
         level=2,
     )
@@ -270,11 +287,19 @@ def _officer_paragraphs(
     meaning: Explanation, reading: Reading, prior: Fraction, after: float
 ) -> list[str | Marks]:
     outside = [other for other in meaning.readings if other.ratio == math.inf]
+    further = [
+        f"{'where' if other.symbol.startswith('D_NI') else 'someone who'} {other.who}, at most "
+        f"{format_percent(meaning.posterior(other, prior), 'up')}"
+        for other in meaning.readings[1:]
+        if other.ratio < math.inf
+    ]
+    more = [f"Others can become surer: {'; '.join(further)}."] if further else []
     of_what = "that a person is in the data" if meaning.secret == "membership" else "of it"
     return [
         f"Risk: someone who {reading.who} and was {format_percent(prior, 'down')} sure {of_what} "
         f"becomes at most {format_percent(after, 'up')} sure "
         f"({per_thousand(after)} of 1,000, before {per_thousand(float(prior))}).",
+        *more,
         f"Measure: differential privacy, ε = {format_epsilon(meaning.epsilon, 'up')}, "
         f"δ = {format_general(meaning.delta)}, neighbours by {meaning.relation}. "
         f"Ground: {reading.theorem}.",

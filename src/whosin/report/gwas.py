@@ -43,8 +43,8 @@ from whosin.report.document import (
     make_table,
     note,
 )
-from whosin.report.releases import format_cell
 from whosin.report.study_labels import relatives_section
+from whosin.report.table_views import format_cell
 
 Row = dict[str, str | int | float]
 

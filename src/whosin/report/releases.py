@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,17 +17,11 @@ from whosin.release import Answer, CostEstimate, Release
 from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.conditions import add_condition
 from whosin.release.contribution_bounds import CostWarning
-from whosin.release.cost import ExpectedError, Outlook, batch_cost, left_after
+from whosin.release.cost import ExpectedError, Outlook, batch_cost, state_after
 from whosin.release.domains import describe_misspelt_days
-from whosin.release.queries import QUERIES, Query
-from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report import accounts, card
 from whosin.report.accounts import accounts_lines, describe_people
-from whosin.report.card import (
-    budget_state_card,
-    budget_words,
-    cost_words,
-)
+from whosin.report.card import budget_state_card, budget_words, cost_words
 from whosin.report.document import (
     Chart,
     Document,
@@ -39,17 +34,20 @@ from whosin.report.document import (
     Theorems,
     format_count,
     format_epsilon,
-    format_fixed,
     format_general,
     format_plural,
-    format_point,
     make_document,
     make_section,
     make_table,
-    margin_decimals,
     note,
 )
-from whosin.report.summary import describe_summary, explain_public_size, spending_words
+from whosin.report.summary import (
+    describe_summary,
+    explain_public_size,
+    name_question,
+    spending_words,
+)
+from whosin.report.table_views import MAX_TERMINAL_ROWS, answer_chart, answer_table, has_chart
 
 if TYPE_CHECKING:
     from whosin.release.accuracy import Suggestion
@@ -62,14 +60,10 @@ if TYPE_CHECKING:
     )
     from whosin.release.scenario import Scenario
 
-NUMBER_COLUMNS = ("value", "low", "high", "all_low", "all_high", "whole")
-"""Columns of numbers; every other column of a table names its cells."""
-EQUAL_TOLERANCE = 1e-5
-"""Estimates are kept with six decimals, so that two equal sums may differ by a little, a cell."""
-MAX_CHART_CELLS = 40
-MAX_TERMINAL_ROWS = 30
 STAR_NOTE = f" {NOISY_MARK} Too noisy to read."
 MAX_MEASURED_TABLES = 8
+WHOLE_VALUE = re.compile(r"\s*\+?(-?\d+)(?:\.0*)?\s*")
+"""A whole number in a text: 3, 3.0."""
 NOTHING_LEFT = (
     "Nothing is left then for a correction or another release: share in [budget], or a [schedule], "
     "keeps some."
@@ -131,6 +125,8 @@ def suggestion_words(suggestion: Suggestion) -> str:
     sums = ""
     if suggestion.added_up is not None:
         sums = f", and {suggestion.about[0]}, added up, ±{_format_error(suggestion.added_up)}"
+        if suggestion.alone is not None:
+            sums += f" instead of ±{_format_error(suggestion.alone)}"
     return f"{change}: {suggestion.query} ±{now} instead of ±{before}{sums}"
 
 
@@ -142,35 +138,36 @@ def describe_estimates(
     suggestions: Sequence[Suggestion] = (),
     people: int | None = None,
     outlook: Outlook | None = None,
+    ways: str = "",
 ) -> Document:
     """What a batch would cost and how good it would be.
 
     Args:
         state: of its dataset, where the ledger knows it.
-        people: how many there are, where the scenario calls that public.
+        people, ways: how many, if that is public; of a correction, if the period has nothing left.
     """
-    dry = Paragraph((Strong(title), ": a dry run. Nothing is spent, no row is read."))
+    read = "no row is read" if outlook is None else "rows are compared with those the ledger knows"
+    dry = Paragraph((Strong(title), f": a dry run. Nothing is spent, {read}."))
     promise = [
         card.describe_adversary(plan.family),
         f"Whoever that is {plan.target.words()}.",
         *card.describe_delta(plan),
     ]
     within = [
-        f"{estimate.title}: {estimate.within_words}."
+        f"{name_estimate(estimate)}: {estimate.within_words}."
         for estimate in estimates
         if estimate.within_words and "of the rank" not in estimate.noise  # said there
     ]
     tables = [
         make_section(
-            f"{estimate.title}, table by table",
+            f"{name_estimate(estimate)}, table by table",
             _error_table(estimate),
             f"Measured: {measured_words(estimate)}.",
         )
         for estimate in estimates
         if estimate.tables
     ]
-    total = batch_cost(estimates, plan)
-    whole = f"In all {cost_words(total)} of {budget_words(plan)}."
+    whole = f"In all {cost_words(batch_cost(estimates, plan))} of {budget_words(plan)}."
     if any(estimate.spend.alone for estimate in estimates):
         whole = "Its promise does not add to others: it must be the only release."
     left = list[str]()
@@ -179,15 +176,16 @@ def describe_estimates(
         left += accounts_lines(state)
     said = any(estimate.spend.alone for estimate in estimates)
     said |= outlook is not None and (outlook.known or outlook.refusal is not None)
-    if not (said or left_after(plan, estimates, state)):
+    if not (said or state_after(plan, estimates, state).spendable):
         left.append(NOTHING_LEFT)
+    left += [f"Nothing of this period is left then: {ways}."] * bool(ways and not said)
     left += [] if outlook is None else _outlook_lines(outlook, state)
     first = make_section("", dry, " ".join(promise), estimate_table(plan, estimates), *within)
-    better = [
-        make_section("What would make it better", *map(suggestion_words, suggestions))
-    ] * bool(suggestions)
-    public = [explain_public_size(plan, people)] if people is not None else []
-    last = make_section("", *_describe_cautions(estimates), whole, *left, *filter(None, public))
+    changes = map(suggestion_words, suggestions)
+    better = [make_section("What would make it better", *changes)] * bool(suggestions)
+    if public := explain_public_size(plan, people):
+        left.append(f"{public} With size-known = true in [adversary] the promise holds for them.")
+    last = make_section("", *_describe_cautions(estimates), whole, *left)
     sizes = _describe_sizes(estimates)
     return Document("", (first, *sizes, *tables, *_describe_gains(estimates), *better, last))
 
@@ -214,9 +212,9 @@ def _describe_sizes(estimates: Sequence[CostEstimate]) -> Iterator[TextSection]:
         if sized:
             cells = {format_count(each.rows or 0): _expected_words(each) for each in sized}
             heads |= dict.fromkeys(cells)
-            rows.append((estimate.title, cells))
+            rows.append((name_estimate(estimate), cells))
     lines = [
-        f"{each.title}: {_readable_words(each)}"
+        f"{name_estimate(each)}: {_readable_words(each)}"
         for each in estimates
         if each.readable_from is not None
     ]
@@ -277,7 +275,7 @@ def _describe_gains(estimates: Sequence[CostEstimate]) -> Iterator[TextSection]:
         return
     rows = [
         (
-            each.title,
+            name_estimate(each),
             f"{_format_optional(each.by_weights, 4)} → {_format_optional(each.standard_error, 4)}",
         )
         for each in compared
@@ -298,8 +296,8 @@ def _describe_cautions(estimates: Sequence[CostEstimate]) -> Iterator[Paragraph]
     alike: dict[tuple[object, ...], list[tuple[str, CostWarning]]] = {}
     for estimate in estimates:
         for caution in estimate.cautions:
-            key = caution.about, bool(caution.columns), caution.times
-            alike.setdefault(key, []).append((estimate.title, caution))
+            key = caution.about, bool(caution.columns), caution.times, caution.constant
+            alike.setdefault(key, []).append((name_estimate(estimate), caution))
     for several in alike.values():
         columns = dict.fromkeys(name for _, each in several for name in each.columns)
         words = replace(several[0][1], columns=tuple(columns)).words
@@ -308,11 +306,16 @@ def _describe_cautions(estimates: Sequence[CostEstimate]) -> Iterator[Paragraph]
         yield Paragraph((Strong("Warning"), f"{about}: {words}."))
 
 
+def name_estimate(estimate: CostEstimate) -> str:
+    """What a dry run calls a question: its title, with the rows that it is about."""
+    return add_condition(estimate.title, estimate.spend.what)
+
+
 def estimate_table(plan: Plan, estimates: Sequence[CostEstimate]) -> TextTable:
     """Queries with their costs and expected errors."""
     rows = [
         (
-            estimate.title,
+            name_estimate(estimate),
             cost_words(estimate.spend.cost(plan.relation)),
             "" if estimate.error is None else _format_error(estimate.error),
             _format_width(estimate),
@@ -447,31 +450,34 @@ def describe_answer(answer: Answer, request: str = "", full: bool = False) -> Te
     Args:
         full: also say what was asked.
     """
-    asked = f"{_question_words(answer)} — " if full else ""
     parts: list[Part] = []
     if answer.tables:
         parts.append(TableSet(answer, request))
     else:
         if has_chart(answer):
-            parts.append(Chart(partial(_draw_chart, answer)))
+            parts.append(Chart(partial(answer_chart, answer)))
         parts.append(answer_table(answer))
     parts += map(note, filter(None, (answer.noisy_note, answer.statement)))
-    aside = f"{asked}{cost_words(answer.cost)}; {answer.noise}"
-    return make_section(add_condition(answer.title, answer.question), *parts, aside=aside)
-
-
-def _draw_chart(answer: Answer) -> Any:
-    from whosin.report.table_views import answer_chart
-
-    return answer_chart(answer)
+    aside = f"{cost_words(answer.cost)}; {answer.noise}"
+    title = add_condition(answer.title, answer.question)
+    if full:
+        title = name_question(answer.title, answer.question)
+        aside = " — ".join(filter(None, [_question_words(answer), aside]))
+    return make_section(title, *parts, aside=aside)
 
 
 def _question_words(answer: Answer) -> str:
-    hidden = {"counted", "name", "universe", "prior", "where"}
+    """What was asked, as far as the heading does not say it."""
+    question = {key: value for key, value in answer.question.items() if key != "where"}
+    kind = str(question.get("query", answer.title))
+    words = [] if answer.title == kind else [name_question(kind, question)]
+    hidden = {"counted", "name", "universe", "prior", "query", "column", "columns", "by"}
     if answer.tables:
         hidden |= {"sets", "ranges"}  # the tables say it themselves
-    asked = [(key, value) for key, value in answer.question.items() if key not in hidden]
-    return ", ".join(f"{key} {_question_value(value)}" for key, value in asked)
+    said = {"within": "asked to be within ±{}, 95% of the time"}
+    asked = [(key, value) for key, value in question.items() if key not in hidden]
+    told = (said.get(key, f"{key} {{}}").format(_question_value(value)) for key, value in asked)
+    return ", ".join([*words, *told])
 
 
 def _question_value(value: Any) -> str:
@@ -480,89 +486,6 @@ def _question_value(value: Any) -> str:
         return str(value)
     inner = (" × ".join(map(str, each)) if isinstance(each, list) else each for each in value)
     return " and ".join(map(str, inner))
-
-
-def has_chart(answer: Answer) -> bool:
-    """Whether there is something to draw, and not too much."""
-    return "low" in answer.columns and 2 <= len(answer.rows) <= MAX_CHART_CELLS
-
-
-def column_scales(answer: Answer) -> dict[str, str]:
-    """What the values of each column of an answer are: an amount, a point of a column, a name."""
-    query = QUERIES.get(str(answer.question.get("query")), Query)
-    numbers = number_columns(answer)
-    return {name: query.scale if name in numbers else NAME for name in answer.columns}
-
-
-def number_columns(answer: Answer) -> tuple[str, ...]:
-    """What columns of numbers are called; every other column names the cells."""
-    query = QUERIES.get(str(answer.question.get("query")), Query)
-    return (*NUMBER_COLUMNS, *query.further_numbers)
-
-
-def answer_decimals(answer: Answer) -> int | None:
-    """Decimals worth showing of an answer's numbers, beside their intervals: people and rows have
-    none; None where there is no interval."""
-    if "low" not in answer.columns or not answer.rows:
-        return None
-    if QUERIES.get(str(answer.question.get("query")), Query).of_things:
-        return 0
-    at = [answer.columns.index(name) for name in ("low", "high")]
-    halves = [(row[at[1]] - row[at[0]]) / 2 for row in answer.rows]
-    return margin_decimals(min((each for each in halves if each > 0), default=0.0))
-
-
-def format_rounded(value: Any, scale: str, decimals: int, column: str = "") -> str:
-    """A number of an answer with so many decimals; the ends of an interval are rounded outwards."""
-    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
-        return format_cell(value, scale)
-    steps = value * 10**decimals
-    slack = EQUAL_TOLERANCE  # 0.3 * 10 is 3, though floats say a little more
-    outwards = {"low": math.floor(steps + slack), "high": math.ceil(steps - slack)}
-    shown = outwards.get(column.rpartition("_")[2], round(steps)) / 10**decimals
-    if scale == POINT:
-        return format_point(shown + 0.0, f".{decimals}f")
-    return format_fixed(shown, decimals)
-
-
-def format_cell(value: Any, scale: str = AMOUNT) -> str:
-    """A value of a cell of an answer.
-
-    Args:
-        scale: amounts have commas, points of a column may be years, names stay as they are.
-    """
-    if value is None:
-        return "–"
-    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
-        return str(value)
-    spec = "" if isinstance(value, int) else ".6g" if abs(value) < 1e6 else ".1f"
-    return format_point(value, spec) if scale == POINT else f"{value:,{spec}}"
-
-
-def answer_table(answer: Answer) -> TextTable:
-    """An answer's rows; an interval becomes one column, where its lower end stands."""
-    scales = column_scales(answer)
-    decimals, rows = answer_decimals(answer), []
-    ends = {
-        f"{start}low": f"{start}high"
-        for start in ("", *(f"{name}_" for name in number_columns(answer)))
-        if {f"{start}low", f"{start}high"} <= {*answer.columns}
-    }
-    columns = [name for name in answer.columns if name not in ends.values()]
-    for index, row in enumerate(answer.rows):
-        cells = {
-            name: format_cell(value, scales[name])
-            if decimals is None
-            else format_rounded(value, scales[name], decimals, name)
-            for name, value in zip(answer.columns, row, strict=True)
-        }
-        if any(answer.noisy[index : index + 1]):  # in front, so that digits stay in line
-            cells["value"] = NOISY_MARK + cells["value"]
-        cells |= {low: f"{cells[low]} to {cells[high]}" for low, high in ends.items()}
-        rows.append(tuple(cells[name] for name in columns))
-    heads = tuple("95% interval" if name in ends else name for name in columns)
-    numbers = frozenset(["value", *(each.removesuffix("_low") for each in ends)])
-    return TextTable(heads, tuple(rows), numbers, most=MAX_TERMINAL_ROWS)
 
 
 def _format_optional(value: float | None, digits: int = 6) -> str:
@@ -608,6 +531,13 @@ def describe_demo(
     return Document(title, (*chapters, *answers, ledger))
 
 
+def _spelled_otherwise(look: ColumnLook) -> str:
+    """The values of rows that are declared numbers in another spelling: '3.0', where 3 is."""
+    declared = {match[1] for each in look.empty if (match := WHOLE_VALUE.fullmatch(str(each)))}
+    found = ((value, WHOLE_VALUE.fullmatch(str(value))) for value, _ in look.named)
+    return ", ".join(repr(value) for value, match in found if match and match[1] in declared)
+
+
 def describe_preflight(found: Preflight) -> list[str]:
     """What the curator's look found, a sentence for each column or condition; not for others."""
     lines = []
@@ -620,15 +550,23 @@ def describe_preflight(found: Preflight) -> list[str]:
             parts.append(f"no row has the declared {_list_values(each.empty)}")
         if each.used is not None:
             parts += _describe_range(each)
-        elif each.undeclared:
-            share = f"{format_count(each.undeclared)} of {format_count(each.rows)} rows"
+        elif each.undeclared or (each.empty and each.named):
             named = ", ".join(
                 f"{'nothing' if value is None else repr(value)} ({format_count(count)})"
                 for value, count in each.named
             )
-            parts.append(f"{share} have no declared value{': ' if named else ''}{named}")
+            share = f"{format_count(each.undeclared)} of {format_count(each.rows)} rows have no"
+            share = f"{share} declared value" if each.undeclared else "others have"
+            parts.append(f"{share}{': ' if named else ''}{named}")
+            if spelled := _spelled_otherwise(each):
+                parts.append(f"write {spelled}, as the rows do: values are compared as texts")
             if each.misspelt:
                 parts.append(describe_misspelt_days(each.misspelt))
+        parts += [
+            f"{value!r} ({format_count(rows)}) is the declared {declared!r} but for letter case or "
+            "white space: declare it too, or correct the rows"
+            for value, declared, rows in each.alike
+        ]
         if parts:
             lines.append(f"{each.column}: {'; '.join(parts)}")
     lines += [
@@ -643,16 +581,24 @@ def describe_preflight(found: Preflight) -> list[str]:
         "count, and then the 95% interval is the whole declared range"
         for each in found.groups
     ]
-    lines += [
-        f"{title}: the 95% interval will be the whole declared range" for title in found.meaningless
-    ]
+    whole = "the 95% interval will be the whole declared range"
+    lines += [f"{title}: {whole}" for title in found.meaningless]
     lines += [
         f"{title}: no row in {periods}: running totals need files that keep the rows of all periods"
         for title, periods in found.missing_periods
     ]
     lines += [accounts.describe_changed_periods(*each) for each in found.changed_periods]
     lines += accounts.describe_unreadable(found.unreadable, found.rows)
+    lines += [f"where: {each.words}" for each in found.constants]
     return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
+
+
+def describe_cuts(looks: Sequence[BoundLook]) -> str:
+    """What bounds of one question leave out: "max_groups = 2 leaves out groups of many people"."""
+    bounds = " and ".join(f"{each.bound} = {each.most}" for each in looks)
+    kinds = " and ".join("groups" if each.bound == "max_groups" else "rows" for each in looks)
+    leave = "leaves" if len(looks) == 1 else "leave"
+    return f"{bounds} {leave} out {kinds} of more than a third of the privacy units"
 
 
 def _larger_bounds(look: BoundLook) -> str:
@@ -696,5 +642,5 @@ def _list_values(values: Sequence[object]) -> str:
 
 def describe_costs(plan: Plan, estimates: Sequence[CostEstimate]) -> str:
     """What a batch promises and spends, in the sentences that ask for it."""
-    total = batch_cost(estimates, plan)
-    return spending_words(format_plural(len(estimates), "answer"), total, plan)
+    answers = format_plural(len(estimates), "answer")
+    return spending_words(answers, batch_cost(estimates, plan), plan)

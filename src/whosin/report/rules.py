@@ -107,15 +107,18 @@ def _cost_table(plan: RulePlan) -> TextTable:
 
 
 def _knowledge_table(plan: RulePlan) -> TextTable:
-    of = "" if plan.people is None or plan.kind == "population" else f" of {plan.people:,} people"
+    more = " or more" if plan.at_least else ""
+    of = f", of {plan.people:,} people{more}," if plan.people and plan.kind != "population" else ""
     rows = [
         (f"{each.known:,} others", _bracket_text(each.lower, each.upper)) for each in plan.remains
     ]
     return make_table((f"if they know{of}", "the promise fails with probability"), rows)
 
 
-def _bracket_text(lower: float, upper: float) -> str:
+def _bracket_text(lower: float, upper: float | None) -> str:
     """A failure bracket in words: one number where its ends agree."""
+    if upper is None:
+        return f"at least {format_figures(lower, 3, 'down')}"
     if upper <= lower * (1 + 1e-6):
         return f"{upper:.3g}"
     most = format_figures(upper, 3, "up")

@@ -28,7 +28,9 @@ from whosin.exact import (
     round_up,
 )
 from whosin.ledger import BudgetState
-from whosin.ledger.budget import Cost
+from whosin.ledger.budget import ZERO_COST, Budget, Cost
+from whosin.ledger.encoding import INFINITE_UNITS
+from whosin.ledger.entries import ReleaseRecord
 from whosin.ledger.registry import PeopleBudget
 from whosin.release import Release
 from whosin.release.conditions import add_condition
@@ -63,8 +65,7 @@ TEST_FPR, MORE_THAN_HALF = Fraction(1, 100), Fraction(9, 10)
 MAX_NAMED_ITEMS = 8
 UNSAID_WORDS = "not said with the release"
 RECORDED_NOTE = (
-    "Who answers for it, and why, is shown as the ledger recorded it with the release; what was "
-    "said later is marked."
+    "Who answers, and why, is shown as it was recorded with the release; what came later is marked."
 )
 SURE_OF_MEMBERSHIP = (
     "“Sure” is about one thing: whether a person is in the data. It is not about what the data say "
@@ -126,6 +127,20 @@ def bound_replacement(plan: Plan) -> RatioBound:
     if delta * FAILURE_FACTOR >= 1:
         return RatioBound()
     return RatioBound(exp_up(epsilon) / (1 - 1 / FAILURE_FACTOR), delta * FAILURE_FACTOR)
+
+
+def bound_answers(state: BudgetState) -> RatioBound:
+    """What all answers of a dataset so far allow."""
+    failure = Fraction(0) if state.certain else state.plan.failure
+    reached = RatioBound(state.ratio, failure), bound_presence(state.plan)
+    return min(reached, key=lambda each: each.ratio)
+
+
+def bound_cost(cost: Cost, plan: Plan) -> RatioBound | None:
+    """What answers of this cost allow by themselves; None where their promise is the plan's own."""
+    if cost.rho >= INFINITE_UNITS or not plan.composes:
+        return None
+    return bound_answers(BudgetState("", "open", plan, Budget.of(plan), cost, 1, 1, "", ""))
 
 
 def list_priors(plan: Plan, *, assumed: bool = True) -> list[Fraction]:
@@ -256,14 +271,23 @@ def later_statements(
     return later
 
 
+def read_declared(
+    release: Release | None, scenario: Scenario | None
+) -> tuple[int | None, Sequence[str]]:
+    """(how many people there are, where that is public; the columns whose domains were read off the
+    rows), as recorded with a release, or as a scenario says."""
+    if release is not None and release.declared:
+        return release.declared["people"], release.declared["looked_up"]
+    return (None, ()) if scenario is None else (scenario.table.people, scenario.looked_up)
+
+
 def describe_summary(
     plan: Plan, release: Release, scenario: Scenario | None = None
 ) -> tuple[TextSection, ...]:
     """Page 1 for everyone, page 2 for the officer."""
     section = ABOUT_UNSAID if scenario is None else scenario.about
     about = dict(complete_about(section, release.about).written)
-    people = None if scenario is None else scenario.table.people
-    looked_up = () if scenario is None else scenario.looked_up
+    people, looked_up = read_declared(release, scenario)
     if scenario is not None:
         title = {"title": scenario.title} if "title" in release.about else {}
         today = datetime.now(UTC).date().isoformat()
@@ -295,7 +319,8 @@ def _describe_for_everyone(
         ("from when", about.get("period", UNSAID_WORDS)),
         ("what for", about.get("purpose", "")),
         ("dataset", f"{release.budget_state.dataset}; request {release.request}"),
-        ("answers", f"SHA-256 {release.digest}"),
+        *describe_publications(release.publications, release.request).items(),
+        ("answers, SHA-256", release.digest),
     ]
     shown = list_facts(*(each for each in facts if each[1]))
     yield make_section("What was published", shown, level=2)
@@ -305,7 +330,7 @@ def _describe_for_everyone(
         Paragraph((Strong(promise_sentence(plan)),)),
         SURE_OF_A_VALUE if plan.family.about_records else SURE_OF_MEMBERSHIP,
         *card.describe_delta(plan),
-        *_other_answers(plan, release.budget_state),
+        *_compare_answers(plan, release),
         *(part for part in people[0].parts[:: len(people[0].parts) - 1]),  # a belief, its marks
         level=2,
     )
@@ -347,16 +372,62 @@ def spending_words(what: str, cost: Cost, plan: Plan, promise: str = "") -> str:
     return f"{promise or promise_sentence(plan)} {spent}"
 
 
-def _other_answers(plan: Plan, state: BudgetState) -> Iterator[Paragraph]:
-    """That the dataset has answered more than this promise allows, where it has."""
-    if state.by_itself or state.ratio <= card.promised_ratio(plan) * (1 + Fraction(1, 10**9)):
-        return
-    reached = format_percent(state.posterior(ONE_HALF), "up")
-    yield Paragraph(
-        "This is about this release alone. With all other answers of the dataset someone may go "
-        f"from 50% to {reached}.",
-        "bad",
+def describe_publications(listed: Sequence[ReleaseRecord], request: str) -> dict[str, str]:
+    """Which release of its dataset this one is, and which table it goes on from."""
+    at = next((at for at, each in enumerate(listed) if each.request == request), None)
+    if at is None:
+        return {}
+    own, last = listed[at], listed[max(0, at + 1 - MAX_NAMED_ITEMS) :]
+    days = [
+        each.when[:10]
+        + (f" of {each.table}" if each.table else "")
+        + (" (this one)" if each is own else "")
+        for each in last
+    ]
+    number = f"this is number {at + 1} of {len(listed)}: {list_items(days)}"
+    facts = {"releases so far": number if len(listed) > 1 else "this is the only one"}
+    if own.went_on_from:
+        table, until = own.went_on_from
+        named = f"{table or 'another table'}, which the dataset had until {until[:10]}"
+        facts["goes on from"] = f"{named}; the same people, the same budget"
+    return facts
+
+
+def compare_bounds(alone: RatioBound | None, state: BudgetState, count: int = 0) -> str:
+    """How sure a release, all answers so far and the whole budget can make someone; empty where a
+    promise does not add to others.
+
+    Args:
+        alone: what the release allows by itself.
+        count: how many releases there are so far, where that is known.
+    """
+    if alone is None or state.by_itself:
+        return ""
+    whole, reached = bound_presence(state.plan), bound_answers(state)
+    prior = max(list_priors(state.plan), default=ONE_HALF)
+    bounds = min(alone, reached, key=lambda each: each.ratio), reached, whole
+    one, several, most = (each.words(prior) for each in bounds)
+    so_far = f" alone, {several} from all {f'{count} releases' if count else 'answers'} so far"
+    so_far = ", the only one so far" if count == 1 else so_far
+    exception = RatioBound(failure=max(each.failure for each in bounds)).exception
+    return (
+        f"Someone who was {format_percent(prior, 'down')} sure beforehand can become at most {one} "
+        f"sure from this release{so_far}, and {most} from all that the dataset's budget will ever "
+        f"answer{exception}."
     )
+
+
+def _compare_answers(plan: Plan, release: Release) -> Iterator[Paragraph]:
+    """The same of a release; a warning where its dataset answered more than its promise allows."""
+    state, listed = release.budget_state, release.publications
+    cost = next(
+        (each.cost for each in listed if each.request == release.request),
+        sum((each.cost for each in release), ZERO_COST),
+    )
+    if words := compare_bounds(bound_cost(cost, state.plan), state, len(listed)):
+        beyond = state.ratio > card.promised_ratio(plan) * (1 + Fraction(1, 10**9))
+        said = "The promise is about this release alone. " if beyond else ""
+        yield Paragraph(said + words, "bad" if beyond else "plain")
 
 
 def _wrong_choice_parts(plan: Plan) -> Iterator[TextTable | Paragraph]:
@@ -393,7 +464,7 @@ def _wrong_choice_parts(plan: Plan) -> Iterator[TextTable | Paragraph]:
 
 
 def explain_public_size(plan: Plan, people: int | None) -> str:
-    """What a number of people that the scenario calls public means for a promise against someone
+    """What a number of people that is declared public means for a promise against someone
     who does not know it (T12: twice the ε); empty where it changes nothing."""
     if people is None or plan.relation == "replace":
         return ""
@@ -402,9 +473,9 @@ def explain_public_size(plan: Plan, people: int | None) -> str:
     if swapped.ratio == inf:
         limit = "is promised nothing"
     return (
-        f"The scenario calls the number of people, {format_count(people)}, public, and the promise "
-        f"is against someone who does not know it. Whoever knows it exactly {limit}"
-        f"{swapped.exception}; with size-known = true in [adversary] the promise holds for them."
+        f"The number of people, {format_count(people)}, was declared public, and the promise is "
+        f"against someone who does not know it. Whoever knows it exactly {limit}"
+        f"{swapped.exception}."
     )
 
 
@@ -448,10 +519,11 @@ def _describe_for_officer(
     risks = [(Strong(each.name), each.answer, each.assumption) for each in assess_risks(plan)]
     table = make_table(("risk", "at most", "that rests on"), risks)
     why = [note(words)] if (words := explain_inference(plan)) else []
-    yield make_section("For the officer", table, *why, level=2, new_page=True)
+    sure = _compare_answers(plan, release)
+    yield make_section("For the officer", *sure, table, *why, level=2, new_page=True)
     noises = list(dict.fromkeys(each.noise for each in release))
     facts = parameter_facts(plan, release.budget_state, noises, looked_up)
-    facts["answers"] = f"SHA-256 {release.digest}; whosin ledger answers opens them again"
+    facts["answers, SHA-256"] = f"{release.digest}; whosin ledger answers opens them"
     yield make_section("Parameters, as NIST SP 800-226 asks", list_facts(*facts.items()))
     yield describe_signatures(about.get("decided_by"))
 
@@ -488,7 +560,7 @@ def parameter_facts(
         else "none: this promise allows one release",
         "mechanisms": f"{list_items(noises)}; drawn exactly, in whole numbers",
         "trust model": "central: the controller holds the rows; noise protects from everyone else",
-        "declared values": "public knowledge"
+        "declared values": "declared by the curator as public"
         + (f", but for {list_items(looked_up)}: chosen by looking" if looked_up else ""),
         "side channels": "randomness from the system's secure source, no noise in floating point, "
         "no error that depends on rows; how long a scan takes is not hidden",
@@ -511,11 +583,12 @@ def _spent_words(state: BudgetState) -> str:
 def unit_facts(privacy_unit: str, max_rows: int | None, max_groups: int | None) -> dict[str, str]:
     """Whose rows are protected, and how many of them count."""
     rows, groups = format_plural(max_rows or 1, "row"), format_plural(max_groups or 1, "group")
-    named = f"whoever column {privacy_unit} names, with all of their rows"
+    named = f"all rows with the same {privacy_unit} are protected together"
+    counted = f"for each {privacy_unit} at most {rows} in any one group, in at most {groups}"
     return {
         "privacy unit": "each row" if privacy_unit == "row" else named,
-        "contribution bounds": f"of each, at most {rows} in a group and {groups} count, unless an "
-        "answer states others",
+        "contribution bounds": f"{counted}; more are not counted. An answer with other bounds says "
+        "so",
     }
 
 

@@ -18,15 +18,109 @@ from whosin.plain_files import check_writable, write_file
 from whosin.release import Answer, Release
 from whosin.release.answer import NOISY_MARK
 from whosin.release.column_expressions import free_column_name
-from whosin.release.queries.base import POINT
+from whosin.release.queries import QUERIES, Query
+from whosin.release.queries.base import AMOUNT, NAME, POINT
 from whosin.report.document import (
     TextTable,
     format_count,
     format_fixed,
+    format_point,
     make_table,
     margin_decimals,
 )
-from whosin.report.releases import EQUAL_TOLERANCE, NUMBER_COLUMNS, column_scales, number_columns
+
+NUMBER_COLUMNS = ("value", "low", "high", "all_low", "all_high", "whole")
+"""Columns of numbers; every other column of a table names its cells."""
+EQUAL_TOLERANCE = 1e-5
+"""Estimates are kept with six decimals, so that two equal sums may differ by a little, a cell."""
+MAX_CHART_CELLS = 40
+MAX_TERMINAL_ROWS = 30
+
+# One answer as a table: which of its columns are numbers, and how many decimals are worth showing.
+
+
+def has_chart(answer: Answer) -> bool:
+    """Whether there is something to draw, and not too much."""
+    return "low" in answer.columns and 2 <= len(answer.rows) <= MAX_CHART_CELLS
+
+
+def column_scales(answer: Answer) -> dict[str, str]:
+    """What the values of each column of an answer are: an amount, a point of a column, a name."""
+    query = QUERIES.get(str(answer.question.get("query")), Query)
+    numbers = number_columns(answer)
+    return {name: query.scale if name in numbers else NAME for name in answer.columns}
+
+
+def number_columns(answer: Answer) -> tuple[str, ...]:
+    """What columns of numbers are called; every other column names the cells."""
+    query = QUERIES.get(str(answer.question.get("query")), Query)
+    return (*NUMBER_COLUMNS, *query.further_numbers)
+
+
+def answer_decimals(answer: Answer) -> int | None:
+    """Decimals worth showing of an answer's numbers, beside their intervals: people and rows have
+    none; None where there is no interval."""
+    if "low" not in answer.columns or not answer.rows:
+        return None
+    if QUERIES.get(str(answer.question.get("query")), Query).of_things:
+        return 0
+    at = [answer.columns.index(name) for name in ("low", "high")]
+    halves = [(row[at[1]] - row[at[0]]) / 2 for row in answer.rows]
+    return margin_decimals(min((each for each in halves if each > 0), default=0.0))
+
+
+def format_rounded(value: Any, scale: str, decimals: int, column: str = "") -> str:
+    """A number of an answer with so many decimals; the ends of an interval are rounded outwards."""
+    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
+        return format_cell(value, scale)
+    steps = value * 10**decimals
+    slack = EQUAL_TOLERANCE  # 0.3 * 10 is 3, though floats say a little more
+    outwards = {"low": math.floor(steps + slack), "high": math.ceil(steps - slack)}
+    shown = outwards.get(column.rpartition("_")[2], round(steps)) / 10**decimals
+    if scale == POINT:
+        return format_point(shown + 0.0, f".{decimals}f")
+    return format_fixed(shown, decimals)
+
+
+def format_cell(value: Any, scale: str = AMOUNT) -> str:
+    """A value of a cell of an answer.
+
+    Args:
+        scale: amounts have commas, points of a column may be years, names stay as they are.
+    """
+    if value is None:
+        return "–"
+    if scale == NAME or isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    spec = "" if isinstance(value, int) else ".6g" if abs(value) < 1e6 else ".1f"
+    return format_point(value, spec) if scale == POINT else f"{value:,{spec}}"
+
+
+def answer_table(answer: Answer) -> TextTable:
+    """An answer's rows; an interval becomes one column, where its lower end stands."""
+    scales = column_scales(answer)
+    decimals, rows = answer_decimals(answer), []
+    ends = {
+        f"{start}low": f"{start}high"
+        for start in ("", *(f"{name}_" for name in number_columns(answer)))
+        if {f"{start}low", f"{start}high"} <= {*answer.columns}
+    }
+    columns = [name for name in answer.columns if name not in ends.values()]
+    for index, row in enumerate(answer.rows):
+        cells = {
+            name: format_cell(value, scales[name])
+            if decimals is None
+            else format_rounded(value, scales[name], decimals, name)
+            for name, value in zip(answer.columns, row, strict=True)
+        }
+        if any(answer.noisy[index : index + 1]):  # in front, so that digits stay in line
+            cells["value"] = NOISY_MARK + cells["value"]
+        cells |= {low: f"{cells[low]} to {cells[high]}" for low, high in ends.items()}
+        rows.append(tuple(cells[name] for name in columns))
+    heads = tuple("95% interval" if name in ends else name for name in columns)
+    numbers = frozenset(["value", *(each.removesuffix("_low") for each in ends)])
+    return TextTable(heads, tuple(rows), numbers, most=MAX_TERMINAL_ROWS)
+
 
 # The tables of an answer that has several, as people read them. Everything is taken from the answer
 # itself, which was paid for: which columns name a cell, how far noise reaches, which cells are too
@@ -283,18 +377,19 @@ def parquet_bytes(answer: Answer) -> bytes:
 def file_table(answer: Answer) -> Any:
     """An answer as a pyarrow Table, as files keep it: `noisy` says of each row whether it is too
     noisy to read. An answer of several tables has a column for each column that a table is by,
-    null where a table is not by it."""
+    null where a table is not by it. `where` has the condition of the question."""
     import pyarrow as pa
 
     table = answer.to_arrow()
     for position, (name, labels) in enumerate(_key_columns(answer).items(), 2):
         column = free_column_name(name, [*table.column_names, NOISY_COLUMN])
         table = table.add_column(position, column, pa.array(labels, pa.string()))
-    if not answer.noisy:
-        return table
-    return table.append_column(
-        free_column_name(NOISY_COLUMN, table.column_names), pa.array(answer.noisy)
-    )
+    further: dict[str, Sequence[Any]] = {NOISY_COLUMN: answer.noisy} if answer.noisy else {}
+    if where := answer.question.get("where"):
+        further["where"] = [where] * len(answer.rows)
+    for name, values in further.items():
+        table = table.append_column(free_column_name(name, table.column_names), pa.array(values))
+    return table
 
 
 def _key_columns(answer: Answer) -> dict[str, list[str | None]]:

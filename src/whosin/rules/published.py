@@ -83,7 +83,11 @@ def infer_allowed(
     weights = _line_weights(groups, seen, ends, free, fits)
     result = [InferredCount(low, high, Fraction(low), True) for low, high in ends]
     for column, g in enumerate(free):
-        result[g] = _mean_count(fits[:, column], weights)
+        values, which = np.unique(fits[:, column], return_inverse=True)
+        sums = np.zeros(len(values), dtype=object)
+        np.add.at(sums, which.reshape(-1), weights)
+        mean = Fraction(int(sum(sums * values.tolist())), int(sum(sums)))
+        result[g] = exact_count(int(values[0]), int(values[-1]), mean)
     return result
 
 
@@ -151,14 +155,6 @@ def _line_weights(
             shares = [each.likely[total] for total in totals.tolist()]
             result = result * whole_weights(shares)[which.reshape(-1)]
     return result // math.gcd(*result)
-
-
-def _mean_count(counts: Lines, weights: Array) -> InferredCount:
-    values, which = np.unique(counts, return_inverse=True)
-    sums = np.zeros(len(values), dtype=object)
-    np.add.at(sums, which.reshape(-1), weights)
-    mean = Fraction(int(sum(sums * values.tolist())), int(sum(sums)))
-    return exact_count(int(values[0]), int(values[-1]), mean)
 
 
 # A table before it is published: how sure may anyone become, cell by cell (F23).

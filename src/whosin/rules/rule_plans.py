@@ -29,6 +29,7 @@ from whosin.mechanisms.count_rules import SUPPRESSED_LABEL, Rule
 from whosin.notions import failure_probability
 from whosin.notions.failure_probability import (
     Cases,
+    FailureBracket,
     bound_if_met,
     is_above,
     list_cases,
@@ -86,11 +87,12 @@ class RuleCost:
 
 @dataclass(frozen=True)
 class RemainingFailure:
-    """How likely the promise is to fail against people who know more others."""
+    """How likely the promise is to fail against people who know more others: between two numbers,
+    or, where any larger number of people counts too, at least so likely for one of them."""
 
     known: int
     lower: float
-    upper: float
+    upper: float | None
 
 
 @dataclass(frozen=True)
@@ -117,7 +119,7 @@ class RulePlan:
         without: the same with no rule, for the people given.
         costs: what the rule costs, at the least and the largest belief.
         beside: noise for the same promise.
-        remains: against people who know more, of `people`; the last of them know everyone else.
+        remains: against people who know more, of `people`, the last of whom know everyone else.
         at_least: whether it holds for `people` and any larger number of people; otherwise for
             exactly `people`.
     """
@@ -224,7 +226,7 @@ def plan_rule(
         without=None if people is None else search.bracket(Exact(), people),
         costs=tuple(_rule_cost(rule, among, float(p)) for p in shares),
         beside=_noise_alternatives(target, family, failing, among),
-        remains=_remaining_failures(rule, among, family, ratio),
+        remains=_remaining_failures(rule, among, family, ratio, chosen.looked_at),
         at_least=chosen.at_least,
     )
 
@@ -303,11 +305,6 @@ class _Search:
         result = failure_of(self.cases(rule, people), self.ratio, known)
         return float(result.lower), max(float(result.upper), proved or 0.0)
 
-    def largest_bound(self, rule: Rule) -> float | None:
-        """The largest bound that was found for the rule, over all numbers of people."""
-        bounds = [bound for (each, _, _), bound in self.proved.items() if each == rule and bound]
-        return max(bounds, default=None)
-
     def least(self, low: int, high: int, case: Callable[[int], tuple[Rule, int]]) -> int | None:
         """The least number of low … high that keeps the promise, where larger ones keep what
         smaller ones keep: what few crowds refute is skipped, the rest is seen to hold on all."""
@@ -334,14 +331,15 @@ class _Search:
 
 
 class _Chosen(NamedTuple):
-    """What a search found: the number and its rule, for how many people, by which bound, and
-    whether for any larger number of people too."""
+    """What a search found: the number and its rule, for how many people, by which bound, whether
+    for any larger number of people too, and at which of these it looked."""
 
     number: int | None
     rule: Rule | None
     people: int
     proved: float | None = None
     at_least: bool = True
+    looked_at: tuple[int, ...] = ()
 
 
 def _choose_rule(kind: str, search: _Search, people: int, zeros: str) -> _Chosen:
@@ -355,8 +353,10 @@ def _choose_rule(kind: str, search: _Search, people: int, zeros: str) -> _Chosen
         make = Round if kind == "round" else RandomRound
         number = _smallest_base(search, make, people, upto)
         rule = None if number is None else make(number)
-    proved = None if rule is None else search.largest_bound(rule)
-    return _Chosen(number, rule, people, proved, last is not None)
+    bounds = [bound for (each, _, _), bound in search.proved.items() if each == rule and bound]
+    proved = None if rule is None else max(bounds, default=None)  # over all numbers of people
+    looked_at = () if last is None else _sample_people(search, people, max(upto, 4 * people))
+    return _Chosen(number, rule, people, proved, last is not None, tuple(looked_at[::3]))
 
 
 def _last_checked(search: _Search, people: int) -> int | None:
@@ -482,21 +482,24 @@ def _noise_alternatives(
 
 
 def _remaining_failures(
-    rule: Rule, people: int, family: Family, ratio: Number
+    rule: Rule, people: int, family: Family, ratio: Number, looked_at: tuple[int, ...]
 ) -> tuple[RemainingFailure, ...]:
     """How likely the promise fails if they know twice as many, half of all (of not too many), or
-    all others."""
-    low, high = family.beliefs
+    all others; and for some of the larger numbers of people that were looked at."""
     known = family.k if isinstance(family, AtMostKnown) else 0
-    half = {people // 2} if people <= MAX_HALF_KNOWN_PEOPLE else set()  # which takes long for more
+    is_small = people <= MAX_HALF_KNOWN_PEOPLE  # more take long
+    half = {people // 2} if is_small else set()
     more = sorted({min(max(2 * known, 1), people - 1), *half, people - 1})
     result: list[RemainingFailure] = []
     for number in more:
         if number > known:
-            cases = list_cases(rule, Subsets(people), AtMostKnown(number, low, high), positive=True)
-            bracket = failure_of(cases, ratio)
-            least = max(float(bracket.lower), result[-1].lower if result else 0.0)
-            result.append(RemainingFailure(number, least, float(bracket.upper)))
+            knowing = AtMostKnown(number, *family.beliefs)
+            least, upper = result[-1].lower if result else 0.0, 1.0
+            for count in {people, *looked_at} if is_small else {people}:
+                cases = list_cases(rule, Subsets(count), knowing, positive=True)
+                bracket = failure_of(cases, ratio, 1.0 if looked_at else None)
+                least, upper = max(least, float(bracket.lower)), float(bracket.upper)
+            result.append(RemainingFailure(number, least, None if looked_at else upper))
     return tuple(result)
 
 
@@ -526,22 +529,17 @@ class FailureWitness:
         return shorten_result(self, "words", "outputs", "probability")
 
 
-@dataclass(frozen=True)
-class Failure:
+class Failure(FailureBracket):
     """How likely it is, given that a person is in, that an output's likelihood ratio exceeds a
-    number, for the worst prior of a family.
+    number, for the worst prior of a family: `lower` for the witness, at most `upper` for everyone
+    in the family (F9)."""
 
-    Attributes:
-        lower: it is at least this likely, for the witness.
-        upper: it is at most this likely, for everyone in the family (F9).
-        exact: whether the two are one exact number.
-    """
-
-    ratio: Fraction | float
-    lower: float | Fraction
-    upper: float | Fraction
-    exact: bool
-    witness: FailureWitness
+    @property
+    def witness(self) -> FailureWitness:
+        """Who may learn more, and from what."""
+        case = self.case
+        prior = case.prior(case.high)
+        return FailureWitness(self.outputs, prior, case.words, self.lower, case.entity)
 
     def __repr__(self) -> str:
         return shorten_result(self, "ratio", "lower", "upper", "exact", "witness")
@@ -562,12 +560,7 @@ def profile(rule: Mechanism, people: int, family: Family, epsilon: object) -> fl
 def failure(rule: Mechanism, people: int, family: Family, ratio: object) -> Failure:
     """A bracket for the probability, given that the person is in, that the likelihood ratio of what
     is shown exceeds `ratio`."""
-    result = failure_probability.failure(_rule_cases(rule, people, family), ratio)
-    case = result.case
-    witness = FailureWitness(
-        result.outputs, case.prior(case.high), case.words, result.lower, case.entity
-    )
-    return Failure(result.ratio, result.lower, result.upper, result.exact, witness)
+    return Failure(**vars(failure_of(_rule_cases(rule, people, family), ratio)))
 
 
 def _rule_cases(rule: Mechanism, people: int, family: Family) -> Cases:

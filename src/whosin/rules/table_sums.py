@@ -140,7 +140,12 @@ def variable_supports(elimination: Elimination) -> dict[int, tuple[int, int]]:
 def variable_marginals(elimination: Elimination, exact: bool) -> dict[int, dict[int, Any]]:
     """For each variable its values with their weights, summed over all the others, each variable's
     up to a factor: whole numbers where exact, else floats of at most 1."""
-    weights = [_convert_weights(each.weights, exact) for each in elimination.given]
+    weights = [
+        each.weights
+        if exact or each.weights.dtype != object
+        else np.array([math.log(int(weight)) for weight in each.weights])
+        for each in elimination.given
+    ]
     first = len(weights)
     products: list[Array] = []
     consumer: dict[int, int] = {}
@@ -223,12 +228,6 @@ def _sum_by_position(weights: Array, positions: Lines, size: int) -> Array:
         return np.asarray(
             base + np.log(np.bincount(positions, np.exp(weights - base[positions]), size))
         )
-
-
-def _convert_weights(weights: Array, exact: bool) -> Array:
-    if exact or weights.dtype != object:
-        return weights
-    return np.array([math.log(int(each)) for each in weights])
 
 
 def _normalise_weights(weights: Array) -> Array:
@@ -484,7 +483,15 @@ def _infer_component(
     shares, fits = variable_marginals(product, exact), variable_supports(product)
     if any(g not in fits for g in members):
         raise _refuse_contradiction()
-    return [_inferred_count(shares[g], fits[g], exact) for g in members]
+    result = []
+    for g in members:
+        top = sum(count * weight for count, weight in shares[g].items())
+        total = sum(shares[g].values())
+        if exact:
+            result.append(exact_count(*fits[g], Fraction(int(top), int(total))))
+        else:
+            result.append(InferredCount(*fits[g], float(top / total), False))
+    return result
 
 
 def _sum_tables(
@@ -528,15 +535,6 @@ def _last_pairs(one: Lines, other: Lines, likely: Likely) -> tuple[Lines, Array]
     fits = np.isin(right, other)
     weights = whole_weights(list(likely.values()))[kinds[fits]]
     return np.stack([left[fits], right[fits]], axis=1), weights
-
-
-def _inferred_count(
-    weights: Mapping[int, Any], fits: tuple[int, int], exact: bool
-) -> InferredCount:
-    top, total = sum(count * weight for count, weight in weights.items()), sum(weights.values())
-    if not exact:
-        return InferredCount(*fits, float(top / total), False)
-    return exact_count(*fits, Fraction(int(top), int(total)))
 
 
 def exact_count(low: int, high: int, mean: Fraction) -> InferredCount:

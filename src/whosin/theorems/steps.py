@@ -245,13 +245,12 @@ def _sampled_steps(source: Notion, target: SampledDifferentialPrivacy) -> Iterat
     if share == 1:
         yield Step("definition", same_level)
     elif target.direction == "negative":
-        yield Step("amplification", lambda e: log_up(_negative_sample(exp_level(e), share)))
+        rest = 1 - share  # 1 − share · (1 − 1/r), where 1/∞ is 0
+        yield Step(
+            "amplification", lambda e: log_up(1 / (rest + share * Fraction(1 / exp_level(e))))
+        )
     else:
         yield Step("amplification", lambda e: log_up(1 + share * (exp_level(e) - 1)))
-
-
-def _negative_sample(ratio: Exact, share: Fraction) -> Number:
-    return 1 / (1 - share) if ratio == math.inf else 1 / (1 - share * (1 - 1 / Fraction(ratio)))
 
 
 # What theorems about records ask of a prior: support, spread, independence, defaults.

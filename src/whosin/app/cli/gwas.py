@@ -329,7 +329,7 @@ def release(
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
     from whosin.gwas import StudyFilter
     from whosin.gwas.association import LINEAR_RELATIONS, STUDY_RELATIONS
-    from whosin.gwas.loci import read_loci, window_loci
+    from whosin.gwas.people import read_loci, window_loci
     from whosin.gwas.question import Question, estimate_study_cost
     from whosin.gwas.release import publish_study
     from whosin.ledger import Ledger
@@ -342,7 +342,7 @@ def release(
     numbers = numbers or ("counts" if trait is None else "effects")
     _check_release_files(files, numbers, dry_run)
     if continues is not None:
-        refuse_options({"--dataset": dataset}, "--continues")
+        refuse_options({"--dataset": dataset, "--new-people": new_people or None}, "--continues")
         relations = "|".join((*STUDY_RELATIONS, *LINEAR_RELATIONS))
         dataset, amend = re.sub(f":({relations})$", "", continues), True
     plan = plan_study(target, adversary, relation)

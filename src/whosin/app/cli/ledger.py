@@ -11,6 +11,7 @@ import typer
 
 from whosin.app.cli.main import (
     Json,
+    NewPeople,
     ReportFile,
     ReportReader,
     Save,
@@ -23,7 +24,7 @@ from whosin.errors import BrokenHistory, InvalidInput, require_extras
 from whosin.plain_files import require_new_file, write_file
 
 if TYPE_CHECKING:
-    from whosin.ledger import Ledger
+    from whosin.ledger import BudgetState, Entry, Ledger
     from whosin.ledger.registration import Registration
     from whosin.release.scenario import Scenario
 
@@ -52,6 +53,7 @@ def create(
         Path | None,
         typer.Option(help="The table that the budget is for, as a scenario names it."),
     ] = None,
+    new_people: NewPeople = False,
     json: Json = False,
 ) -> None:
     """Register a dataset with its budget: the plan's ε is the total, once and for all.
@@ -61,7 +63,6 @@ def create(
     """
     from whosin.calibration import Plan, read_plan
     from whosin.ledger.encoding import read_name
-    from whosin.ledger.registry import describe_copy
 
     read_name(dataset, "dataset")
     if plan is not None and target:
@@ -91,11 +92,9 @@ def create(
     else:
         budget = read_plan(adversary, target) if target or loaded is None else loaded.plan
     with _open_ledger(ledger, create=True) as opened:
-        same = [] if registration is None else opened.copies(dataset, registration)
         schedule = loaded.schedule if loaded is not None and loaded.schedule else None
-        budget_state = opened.register(dataset, budget, registration, schedule=schedule)
-        if same:
-            print_warning(describe_copy(dataset, same[0]))
+        about: Any = {"new_people": new_people, "schedule": schedule}
+        budget_state = opened.register(dataset, budget, registration, **about)
         _show_datasets(opened, [budget_state.dataset], json=json)
 
 
@@ -151,11 +150,11 @@ def answers(
 ) -> None:
     """Open answers again that were paid for, as table, file or report; nothing is spent."""
     require_extras("release")
-    from whosin.app.cli.release import check_paths, release_data
+    from whosin.app.cli.release import Output, release_data
     from whosin.release.answer import read_releases
     from whosin.report import html, releases, table_views
 
-    check_paths(save, report, reader)
+    Output(report, reader, save, json).check()
     with _open_ledger(ledger) as opened:
         dataset = _only_dataset(opened) if dataset is None else dataset
         found = read_releases(opened, dataset)
@@ -169,7 +168,7 @@ def answers(
             f"dataset {dataset!r} has {said}",
             field="--request" if request is not None else "dataset",
             value=request or dataset,
-            hint="whosin ledger show --entries lists what was paid for",
+            hint=f"whosin ledger show {name} --entries lists what was paid for",
         )
     if unanswered:
         some = sorted({each.rpartition("/")[0] for each in unanswered})
@@ -187,7 +186,8 @@ def answers(
             require_new_file(path, "--save")
         table_views.save_answers(found[0], save)
     if report is not None:
-        html.save_report(dataset, found[0].budget_state.plan, found[0], report, None, reader)
+        title = found[0].about.get("title", dataset)
+        html.save_report(title, found[0].budget_state.plan, found[0], report, None, reader)
         if reader is not None and not found[0].about:
             print_warning(
                 "the ledger does not know who answers for the release: whosin release SCENARIO "
@@ -253,7 +253,7 @@ def export(
     if save is not None:
         check_writable(save, "--save", (".json", ".csv"))
     with _open_ledger(ledger) as opened:
-        records = [opened.record(name)[:2] for name in _dataset_names(opened, dataset)]
+        records = _read_records(opened, _dataset_names(opened, dataset), entries=True)
     if save is not None:
         text = csv_text(records) if save.suffix == ".csv" else json_text(records)
         write_file(save, text, "--save", private=True)
@@ -338,7 +338,7 @@ def _register_scenario(path: Path) -> tuple[Scenario, Registration]:
     from whosin.release.scenario import load_scenario
     from whosin.release.table import register_table
 
-    scenario = load_scenario(path)
+    scenario = load_scenario(path, asked=None)  # one made for `whosin sql` has no queries
     return scenario, register_table(scenario.open_table(), scenario.queries, rows=True)
 
 
@@ -363,11 +363,21 @@ def _dataset_names(ledger: Ledger, dataset: str | None) -> list[str]:
     return ledger.datasets() if dataset is None else [dataset]
 
 
+def _read_records(
+    ledger: Ledger, names: list[str], *, entries: bool
+) -> list[tuple[BudgetState, list[Entry]]]:
+    """Where datasets stand, and their histories only if these are shown: they may be long."""
+    return [
+        ledger.record(name)[:2] if entries else (ledger.budget_state(name, parts=True), [])
+        for name in names
+    ]
+
+
 def _show_datasets(ledger: Ledger, names: list[str], *, json: bool, entries: bool = False) -> None:
     from whosin.ledger.registry import group_by_people
     from whosin.report.card import datasets_data, describe_budget_states
 
-    records = [ledger.record(name)[:2] for name in names]
+    records = _read_records(ledger, names, entries=entries)
     groups = group_by_people([ledger.budget_state(name) for name in ledger.datasets()])
     people = [
         each for each in groups if not {state.dataset for state in each.states}.isdisjoint(names)

@@ -211,8 +211,7 @@ def _plan_scenario(path: Path, *, json: bool) -> None:
     loaded = load_scenario(path)
     planned, table = loaded.plan, loaded.open_table()
     with loaded.locate_errors(), loaded.at_budget():
-        settings = {"share": loaded.period_share(), **loaded.budget}
-        widths = plan_widths(table, planned, loaded.queries, settings)
+        widths = plan_widths(table, planned, loaded.queries, loaded.period_budget())
     if widths.gaussian:
         source = explain_zcdp(widths.total, planned.dp_delta, planned.relation)
     else:

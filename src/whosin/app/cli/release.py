@@ -15,6 +15,7 @@ from shlex import quote
 from shutil import which
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any
+from unicodedata import normalize
 
 import typer
 
@@ -34,6 +35,7 @@ from whosin.app.cli.main import (
     print_result,
     print_warning,
     progress_bar,
+    refuse_options,
 )
 from whosin.errors import BudgetRefused, Interrupted, InvalidInput, UnknownName, require_extras
 from whosin.plain_files import require_new_file, write_file
@@ -88,31 +90,131 @@ def release(
     """
     from whosin.release.scenario import load_scenario
 
-    check_paths(save, report, reader)
-    if dry_run:
-        refuse_files(save, report)
-    loaded = load_scenario(scenario, ledger=ledger)
+    output = Output(report, reader, save, json)
+    output.check(new=not dry_run)
     if continues is not None:
-        loaded = replace(loaded, dataset=continues)
+        refuse_options({"--new-people": new_people or None}, "--continues")
+    loaded = load_scenario(scenario, ledger=ledger)
+    choices = SessionChoices(request, amend, again, new_people)
+    options = {"dry_run": dry_run, "preflight": not no_preflight, "yes": yes}
+    answer_scenario(loaded, choices, output, continues, **options)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Where answers go, and for whom a report is."""
+
+    report: Path | None
+    reader: str | None
+    save: Path | None
+    json: bool
+
+    def check(self, *, new: bool = True) -> None:
+        """See that they can be written there, where there will be any; nothing is written over."""
+        save, report, reader = self.save, self.report, self.reader
+        for option, path in (("--save", save), ("--report", report)):
+            if path is not None and not new:
+                raise InvalidInput(
+                    f"{option} writes answers, and a dry run has none",
+                    field=option,
+                    value=str(path),
+                    hint="leave --dry-run out to release, or leave the file out",
+                )
+        if save is not None:
+            from whosin.report import table_views
+
+            table_views.check_path(save)
+            if save.suffix.lower() == ".json":
+                require_new_file(save, "--save")
+        if report is not None:
+            from whosin.report import html
+
+            html.check_path(report)
+            require_new_file(report, "--report")
+        if reader is not None:
+            from whosin.report.releases import REPORT_READERS
+
+            if reader not in REPORT_READERS:
+                raise UnknownName("--for", reader, REPORT_READERS)
+            if report is None:
+                message = f"--for {reader} says whom a report is for, and there is no --report"
+                raise InvalidInput(
+                    message, field="--for", value=reader, hint="add --report out.html"
+                )
+
+
+def answer_scenario(
+    loaded: Scenario,
+    choices: SessionChoices,
+    output: Output,
+    continues: str | None,
+    *,
+    dry_run: bool,
+    preflight: bool,
+    yes: bool,
+) -> None:
+    """Answer a scenario's questions, or say what they cost.
+
+    Args:
+        continues: the dataset whose budget pays.
+    """
+    request = choices.request
+    if continues is not None:
+        loaded, choices = replace(loaded, dataset=continues), replace(choices, amend=True)
     if dry_run:
         if continues is not None:
             require_dataset(loaded, continues)
-        amend = amend or continues is not None
-        show_estimate(loaded, json, amend=amend, new_people=new_people)
+        show_estimate(loaded, choices, json=output.json)
         return
-    check_answer_files(loaded, save)
-    warn_signers(loaded, report)
-    loaded = loaded.keep_table()
-    if continues is not None:
-        amend = True
-        require_dataset(loaded, continues)
-    elif request is None and not (again or new_people):
-        loaded = find_paid(loaded)
-    choices = SessionChoices(request, amend, again, new_people)
-    if again or not loaded.was_asked(request, amend=amend):
-        prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
-    answered = run_release(loaded, choices, quiet=json)
-    show_answers(loaded, answered, report, reader, save, json)
+    check_answer_files(loaded, output.save)
+    warn_signers(loaded, output.report)
+    try:
+        loaded = loaded.keep_table()
+        if continues is not None:
+            require_dataset(loaded, continues)
+        elif request is None and not (choices.again or choices.new_people):
+            loaded = find_paid(loaded)
+        if choices.again or not loaded.was_asked(request, amend=choices.amend):
+            require_open(loaded, request)
+            prepare_release(loaded, preflight=preflight, yes=yes, json=output.json)
+        answered = run_release(loaded, choices, quiet=output.json)
+    except InvalidInput:  # of the table as it is now, which stored answers do not need
+        stored = None if request is None else find_stored(loaded, request)
+        if stored is None:
+            raise
+        loaded, answered = replace(loaded, plan=stored.budget_state.plan), stored
+    show_answers(loaded, answered, output)
+
+
+def require_open(loaded: Scenario, request: str | None) -> None:
+    """See that the dataset answers questions, before anything else is looked at."""
+    from whosin.ledger.budget_state import open_for_debits
+
+    state = loaded.read_budget_state()
+    try:
+        if state is not None:
+            open_for_debits(state)
+    except BudgetRefused as error:
+        if request is None:
+            raise
+        said = f"there is no request {request!r}, and {error}"
+        raise BudgetRefused(said, field="--request", value=request) from None
+
+
+def find_stored(loaded: Scenario, request: str) -> Release | None:
+    """A request's stored answers to these questions, without a look at the table; None where it has
+    others, or not all."""
+    from whosin.release.requests import match_answers
+    from whosin.release.table import dataset_name
+
+    name = loaded.dataset or loaded.table.name or dataset_name(loaded.table.source)
+    releases = replace(loaded, dataset=name).read_releases()
+    found = next((each for each in releases if each.request == normalize("NFC", request)), None)
+    answers = None if found is None else match_answers(loaded.queries, list(found))
+    if found is None or answers is None:
+        return None
+    named = zip(loaded.queries, answers, strict=True)
+    return replace(found, answers=tuple(replace(each, title=query.title) for query, each in named))
 
 
 def require_dataset(loaded: Scenario, continues: str) -> None:
@@ -120,10 +222,12 @@ def require_dataset(loaded: Scenario, continues: str) -> None:
     if loaded.read_budget_state() is not None:
         return
     message = f"the ledger has no dataset {continues!r} that this could continue"
-    hint = "whosin ledger show names them; leave --continues out for the first release"
-    found = loaded.read_ledger(
-        lambda opened, _: opened.find_continued(continues), list[str](), registered=False
+    ledger, found = loaded.read_ledger(
+        lambda opened, _: (opened.name, opened.find_continued(continues)),
+        ("LEDGER", list[str]()),
+        registered=False,
     )
+    hint = f"whosin ledger show {ledger} names them; leave --continues out for the first release"
     if found:
         message = f"{continues!r} is part of dataset {found[0]!r}"
         hint = f"say --continues {found[0]}"
@@ -139,43 +243,8 @@ def find_paid(loaded: Scenario) -> Scenario:
     return loaded
 
 
-def check_paths(save: Path | None, report: Path | None, reader: str | None = None) -> None:
-    """Whether answers and report can be written there; nothing is written over."""
-    if save is not None:
-        from whosin.report import table_views
-
-        table_views.check_path(save)
-        if save.suffix.lower() == ".json":
-            require_new_file(save, "--save")
-    if report is not None:
-        from whosin.report import html
-
-        html.check_path(report)
-        require_new_file(report, "--report")
-    if reader is not None:
-        from whosin.report.releases import REPORT_READERS
-
-        if reader not in REPORT_READERS:
-            raise UnknownName("--for", reader, REPORT_READERS)
-        if report is None:
-            message = f"--for {reader} says whom a report is for, and there is no --report"
-            raise InvalidInput(message, field="--for", value=reader, hint="add --report out.html")
-
-
-def refuse_files(save: Path | None, report: Path | None) -> None:
-    """What only estimates has no answers to write."""
-    for option, path in (("--save", save), ("--report", report)):
-        if path is not None:
-            raise InvalidInput(
-                f"{option} writes answers, and a dry run has none",
-                field=option,
-                value=str(path),
-                hint="leave --dry-run out to release, or leave the file out",
-            )
-
-
 def check_answer_files(scenario: Scenario, save: Path | None) -> None:
-    """As `check_paths`, for answers in files of their own, which are named after them."""
+    """As `Output.check`, for answers in files of their own, which are named after them."""
     from whosin.release.queries.base import distinct_titles
     from whosin.report.table_views import title_paths
 
@@ -200,27 +269,34 @@ def warn_signers(loaded: Scenario, report: Path | None) -> None:
             print_warning(unsaid)
 
 
-def show_estimate(loaded: Scenario, json: bool, *, amend: bool, new_people: bool = False) -> None:
+def show_estimate(loaded: Scenario, choices: SessionChoices, *, json: bool) -> None:
     """What a scenario costs; nothing is spent."""
     from whosin.release.accuracy import suggest_changes
-    from whosin.release.cost import foresee_release, left_after
+    from whosin.release.cost import describe_spent_period, foresee_release, state_after
     from whosin.report import releases
 
     title, plan, table = loaded.title, loaded.plan, loaded.open_table()
     estimates = loaded.estimate_cost(table)
-    suggestions = suggest_changes(table, plan, loaded.queries, estimates, loaded.budget)
+    suggestions = suggest_changes(table, plan, loaded.queries, estimates, loaded.period_budget())
     state = loaded.read_budget_state()
     asked: dict[str, Any] = {"table": table, "plan": plan, "estimates": estimates}
     asked |= {"share": loaded.own_share(state), "schedule": loaded.schedule or None}
-    asked |= {"amend": amend, "new_people": new_people}
+    asked |= {"amend": choices.amend, "new_people": choices.new_people}
+    held, changed = replace(loaded, dataset=loaded.find_dataset()), ""
+    try:
+        asked["known"] = held.was_asked(choices.request, amend=choices.amend)
+    except BudgetRefused as error:  # of rows that have changed since
+        changed = str(error)
     outlook = loaded.read_ledger(partial(foresee_release, **asked), None, registered=False)
+    outlook = replace(outlook, refusal=changed) if outlook is not None and changed else outlook
     listed = [releases.estimate_data(estimate) for estimate in estimates]
+    after = state_after(plan, estimates, state, loaded.schedule)
     data: dict[str, Any] = {
         "title": title,
         "epsilon": plan.epsilon,
         "delta": plan.dp_delta,
         "remaining_epsilon": None if state is None else state.spendable,
-        "left_after": left_after(plan, estimates, state),
+        "left_after": after.spendable,
         "estimates": listed,
         "suggestions": [releases.suggestion_data(each) for each in suggestions],
     }
@@ -229,7 +305,7 @@ def show_estimate(loaded: Scenario, json: bool, *, amend: bool, new_people: bool
     data |= {} if state is None else state.accounts_data()
     data |= {} if outlook is None else {"asker": vars(outlook)}
     shown = title, plan, estimates, state, suggestions, table.people, outlook
-    print_result(json, data, releases.describe_estimates, *shown)
+    print_result(json, data, releases.describe_estimates, *shown, describe_spent_period(after))
 
 
 @dataclass(frozen=True)
@@ -242,27 +318,20 @@ class SessionChoices:
     new_people: bool = False
 
 
-def show_answers(
-    loaded: Scenario,
-    answered: Release,
-    report: Path | None,
-    reader: str | None,
-    save: Path | None,
-    json: bool,
-) -> None:
+def show_answers(loaded: Scenario, answered: Release, output: Output) -> None:
     """Write what was asked for, and print the answers."""
     from whosin.report import releases, table_views
 
     title, plan = loaded.title, loaded.plan
     with _naming(answered.request):
-        if save is not None:
-            table_views.save_answers(answered, save)
-        if report is not None:
+        if output.save is not None:
+            table_views.save_answers(answered, output.save)
+        if output.report is not None:
             from whosin.report import html
 
-            html.save_report(title, plan, answered, report, loaded, reader)
+            html.save_report(title, plan, answered, output.report, loaded, output.reader)
         data = {"title": title, **release_data(answered), "plan": plan.to_dict()}
-        print_result(json, data, releases.describe_release, title, answered)
+        print_result(output.json, data, releases.describe_release, title, answered)
         sys.stdout.flush()
 
 
@@ -313,8 +382,8 @@ def run_release(scenario: Scenario, choices: SessionChoices, *, quiet: bool) -> 
             if choices.request is not None and not session.continues:
                 said = f"there is no request {session.request!r} yet: this is a new one"
                 print(f"whosin: {said}", file=sys.stderr)
-            with session, scenario.at_budget():
-                answered = session.release(scenario.queries, watch=watch, **scenario.budget)
+            with session:
+                answered = scenario.release(session, watch)
         except KeyboardInterrupt as stop:
             raise Interrupted(str(stop) or "interrupted: nothing was spent") from None
     for note in session.notes:
@@ -400,6 +469,8 @@ def sql(
     ledger: OtherLedger = None,
     request: Continued = None,
     amend: Amend = False,
+    continues: Continues = None,
+    new_people: NewPeople = False,
     report: ReportFile = None,
     reader: ReportReader = None,
     save: Save = None,
@@ -416,9 +487,8 @@ def sql(
     from whosin.documents import toml_text
     from whosin.release.scenario import load_scenario
 
-    check_paths(save, report, reader)
-    if dry_run or explain:
-        refuse_files(save, report)
+    output = Output(report, reader, save, json)
+    output.check(new=not (dry_run or explain))
     loaded = load_scenario(scenario, asked=False, ledger=ledger)
     if share is not None:
         loaded = replace(loaded, budget={**loaded.budget, "share": share})
@@ -426,19 +496,10 @@ def sql(
     if explain:
         data = _sql_scenario(scenario, loaded)
         print_json(data) if json else print(toml_text(data), end="")
-    elif dry_run:
-        show_estimate(loaded, json, amend=amend)
-    else:
-        check_answer_files(loaded, save)
-        warn_signers(loaded, report)
-        loaded = loaded.keep_table()
-        if request is None and not again:
-            loaded = find_paid(loaded)
-        if again or not loaded.was_asked(request, amend=amend):
-            prepare_release(loaded, preflight=not no_preflight, yes=yes, json=json)
-        choices = SessionChoices(request, amend, again)
-        answered = run_release(loaded, choices, quiet=json)
-        show_answers(loaded, answered, report, reader, save, json)
+        return
+    choices = SessionChoices(request, amend, again, new_people)
+    options = {"dry_run": dry_run, "preflight": not no_preflight, "yes": yes}
+    answer_scenario(loaded, choices, output, continues, **options)
 
 
 def prepare_release(scenario: Scenario, *, preflight: bool, yes: bool, json: bool) -> None:

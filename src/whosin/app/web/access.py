@@ -347,6 +347,15 @@ class Visitor:
     name: str | None = None
     curator: bool = True
 
+    def require_curator(self, may: str, field: str | None = None, hint: str = "") -> None:
+        """Refuse what only a curator may do."""
+        if not self.curator:
+            raise RequestRefused(403, f"only a curator {may}", field, hint)
+
+    def require_look(self) -> None:
+        """Refuse to look at the rows."""
+        self.require_curator("may look at the rows", hint="ask yours to run whosin inspect")
+
     def ledger(self, settings: Settings, *, create: bool = True) -> Ledger:
         """The server's ledger in this name; it answers a user's own requests only."""
         return Ledger(settings.ledger, who=self.name, create=create, own=not self.curator)
@@ -383,6 +392,12 @@ class Visitor:
         """Whether an entry may be shown: what is about nobody's request, or about one's own."""
         public = entry.request is None and entry.kind != "suspended"
         return self.curator or public or entry.body.get("who") == self.name
+
+
+def require_dataset(settings: Settings, dataset: str) -> None:
+    """Refuse to name a dataset where there is no ledger yet."""
+    if not has_ledger(settings):
+        raise InvalidInput("the ledger has no datasets yet", field="dataset", value=dataset)
 
 
 def has_ledger(settings: Settings) -> bool:

@@ -161,7 +161,16 @@ def find_file(folder: Path, name: str, scenario: bool = False, seen: Seen = None
 
 def check_name(name: str) -> str:
     name = normalize("NFC", name)
-    if not NAME_PATTERN.fullmatch(name) or Path(name).suffix.lower() not in TABLE_SUFFIXES:
+    kind = Path(name).suffix.lower()
+    if NAME_PATTERN.fullmatch(name) and kind and kind not in TABLE_SUFFIXES:
+        hint = f"bring one of {', '.join(TABLE_SUFFIXES)}"
+        raise InvalidInput(
+            f"{name[:120]} cannot be read: {kind} holds no table",
+            field="name",
+            value=name,
+            hint=hint,
+        )
+    if not NAME_PATTERN.fullmatch(name) or not kind:
         accepted = f"a plain file name ending in {', '.join(TABLE_SUFFIXES)}"
         raise invalid_value("name", accepted, repr(name[:120]))
     return name
@@ -249,10 +258,10 @@ def check_content(path: Path, name: str) -> None:
         named = {"csv": "a text file in UTF-8", "spreadsheet": "an unprotected workbook"}
         words = named.get(kind, f"a {kind.capitalize()} file")
         raise InvalidInput(
-            f"{name} is not {words}, as its name says",
+            f"{name} ends in {Path(name).suffix}, but what it holds is not {words}",
             field="file",
             value=name,
-            hint="save it as one, or correct its ending",
+            hint="save it as one, or give it the ending of what it is",
         )
 
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from whosin.app.cli.main import plain_json
 from whosin.app.cli.plan import measure_accuracy
 from whosin.app.web import folder, scenarios, tasks
-from whosin.app.web.access import Settings, Visitor, has_ledger
+from whosin.app.web.access import Settings, Visitor, require_dataset
 from whosin.app.web.bodies import (
     AccuracyBody,
     BoundedRoute,
@@ -29,25 +29,24 @@ from whosin.app.web.bodies import (
     ScenarioBody,
     body_data,
 )
-from whosin.app.web.release_routes import ReleaseResult, ReportReader, answer_data
+from whosin.app.web.release_routes import ReleaseResult, ReportReader, show_release
 from whosin.app.web.study_routes import opens_on_page
 from whosin.app.web.tasks import quick_route, scan_route
 from whosin.calibration import PlannedQuery
-from whosin.errors import InvalidInput, UnknownName, at
+from whosin.errors import UnknownName, at
 from whosin.exact import rational
 from whosin.ledger import BudgetState, Entry, Ledger
 from whosin.ledger.budget import Cost
 from whosin.release import DuckDB, Release
 from whosin.release.answer import read_releases
-from whosin.release.conditions import add_condition
 from whosin.release.draft import UNIT_NAME_PATTERN, ColumnDraft, draft_columns, read_dictionary
 from whosin.release.inspection import CURATOR_NOTE
 from whosin.release.table import dataset_name
 from whosin.report.accounts import budget_picture
-from whosin.report.card import budget_state_card, cost_words, find_secret, plan_card
-from whosin.report.document import section_data
+from whosin.report.card import cost_words, find_secret, plan_card
 from whosin.report.html import release_report
 from whosin.report.releases import describe_costs, describe_preflight
+from whosin.report.summary import name_question
 
 guide_router = APIRouter(tags=["guide"], route_class=BoundedRoute)
 COUNT_KINDS = ("count", "rows", "histogram")
@@ -55,7 +54,8 @@ COUNT_KINDS = ("count", "rows", "histogram")
 
 class DraftColumn(BaseModel):
     """A column as a draft has it: "values", "numbers", "dates", or "text" for what has too many
-    values to list; its domain where a dictionary or a look at the rows says it."""
+    values to list; its domain where a dictionary or a look at the rows says it. `decimals` is what
+    follows the whole numbers of a text file, such as ".0": its values are declared so."""
 
     name: str
     type: str
@@ -64,6 +64,7 @@ class DraftColumn(BaseModel):
     domain: Any
     from_rows: bool
     about: str
+    decimals: str
 
 
 class Draft(BaseModel):
@@ -88,15 +89,8 @@ def draft_table(settings: Settings, visitor: Visitor, body: DraftBody) -> Draft:
 @scan_route
 def look_up_domains(settings: Settings, visitor: Visitor, body: DraftBody) -> Draft:
     """The same with domains read off the rows, which are marked so: for curators."""
-    _require_curator(visitor)
+    visitor.require_look()
     return _make_draft(settings, visitor, body, from_rows=True)
-
-
-def _require_curator(visitor: Visitor) -> None:
-    if not visitor.curator:
-        raise RequestRefused(
-            403, "only a curator may look at the rows", hint="ask yours to run whosin inspect"
-        )
 
 
 def _make_draft(settings: Settings, visitor: Visitor, body: DraftBody, *, from_rows: bool) -> Draft:
@@ -122,7 +116,7 @@ def _make_draft(settings: Settings, visitor: Visitor, body: DraftBody, *, from_r
 
 
 def _describe_draft(draft: ColumnDraft, kind: Any) -> DraftColumn:
-    said = {key: getattr(draft, key) for key in ("name", "kind", "from_rows", "about")}
+    said = {key: getattr(draft, key) for key in ("name", "kind", "from_rows", "about", "decimals")}
     domain = plain_json(draft.domain)
     return DraftColumn(type=str(kind), numeric=bool(kind.is_numeric()), domain=domain, **said)
 
@@ -209,7 +203,7 @@ class PreflightView(BaseModel):
 def look_before_release(settings: Settings, visitor: Visitor, body: ScenarioBody) -> PreflightView:
     """The curator's look before the first debit: undeclared values, categories that no row has,
     conditions that are never true. Nothing is spent, and nothing of it may be published."""
-    _require_curator(visitor)
+    visitor.require_look()
     with scenarios.opened(settings, body, visitor) as (scenario, table):
         estimates = scenarios.estimates_for(scenario, table)
         found = scenario.run_preflight(table)
@@ -281,18 +275,8 @@ def open_answers(
 ) -> ReleaseResult:
     """The stored answers of a paid request; nothing is spent."""
     made = _stored_answers(settings, visitor, dataset, name)
-    card = [
-        *plan_card(made.budget_state.plan, find_secret(made.budget_state))[:2],
-        *budget_state_card(visitor.view(made.budget_state)),
-    ]
-    return ReleaseResult(
-        title=dataset,
-        request=name,
-        answers=[answer_data(each) for each in made],
-        independent=made.independence_note,
-        budget_state=plain_json(visitor.view(made.budget_state).to_dict()),
-        card=section_data(card),
-    )
+    promised = plan_card(made.budget_state.plan, find_secret(made.budget_state))
+    return show_release(made.about.get("title", dataset), name, made, promised, visitor)
 
 
 @guide_router.get("/api/ledger/report", **tasks.file_response("text/html"))
@@ -307,15 +291,15 @@ def report_answers(
     """The report of a paid request: one HTML file that stands alone; for an officer the two pages
     that are to be signed. Nothing is spent."""
     made = _stored_answers(settings, visitor, dataset, name)
-    return release_report(dataset, made.budget_state.plan, made, None, reader)
+    title = made.about.get("title", dataset)
+    return release_report(title, made.budget_state.plan, made, None, reader)
 
 
 def _read_paid(
     settings: Settings, visitor: Visitor, dataset: str
 ) -> tuple[BudgetState, dict[str, list[Entry]], dict[str, str]]:
     """A dataset's budget state, its debits by request, and the stored answers."""
-    if not has_ledger(settings):
-        raise InvalidInput("the ledger has no datasets yet", field="dataset", value=dataset)
+    require_dataset(settings, dataset)
     with Ledger(settings.ledger, create=False) as ledger:
         budget_state, entries, answers = ledger.record(dataset)
     paid: dict[str, list[Entry]] = {}
@@ -327,11 +311,10 @@ def _read_paid(
 
 
 def _stored_answers(settings: Settings, visitor: Visitor, dataset: str, request: str) -> Release:
-    if not has_ledger(settings):
-        raise InvalidInput("the ledger has no datasets yet", field="dataset", value=dataset)
+    require_dataset(settings, dataset)
     with Ledger(settings.ledger, create=False) as ledger:
         request = visitor.request(request)
-        found = read_releases(ledger, dataset, visitor.sees)
+        found = read_releases(ledger, dataset, None if visitor.curator else visitor.sees)
         unanswered = ledger.unanswered(dataset, f"{request}/")
     made = [each for each in found if each.request == request]
     if not made or unanswered:
@@ -347,7 +330,7 @@ def _question_name(entry: Entry) -> str:
     what = entry.body["what"]
     if _is_study(entry):
         return f"top {what['top']} of {what['snps']:,} SNPs" if what["top"] else "named SNPs"
-    return add_condition(str(what.get("name") or what.get("query") or entry.request), what)
+    return name_question(str(what.get("name") or what.get("query") or entry.request), what)
 
 
 def _total_cost(debits: list[Entry], relation: str) -> str:

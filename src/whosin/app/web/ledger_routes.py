@@ -18,13 +18,13 @@ from whosin.app.web.access import (
     Visitor,
     has_ledger,
     request_visitor,
+    require_dataset,
     server_settings,
 )
 from whosin.app.web.bodies import (
     BoundedRoute,
     DatasetName,
     QuotaBody,
-    RequestRefused,
     TokenBody,
 )
 from whosin.app.web.scenarios import ledger_url
@@ -113,9 +113,8 @@ def _describe_dataset(url: str, visitor: Visitor, state: BudgetState) -> Dataset
 def keep_quota(settings: Settings, visitor: Visitor, body: QuotaBody) -> Dataset:
     """Keep a share of a dataset's budget for some people, as `whosin ledger quota` does; move it to
     another quota, or take back what is unspent. For curators alone."""
-    if not visitor.curator:
-        raise RequestRefused(403, "only a curator decides what is kept for whom")
-    _require_dataset(settings, body.dataset)
+    visitor.require_curator("decides what is kept for whom")
+    require_dataset(settings, body.dataset)
     said: dict[str, Any] = {"until": body.until, "members": body.members}
     given = {key: value for key, value in said.items() if value}
     if body.revoke == (body.share is not None):
@@ -134,11 +133,6 @@ def keep_quota(settings: Settings, visitor: Visitor, body: QuotaBody) -> Dataset
         return _describe_dataset(ledger.name, visitor, state)
 
 
-def _require_dataset(settings: Settings, dataset: str) -> None:
-    if not has_ledger(settings):
-        raise InvalidInput("the ledger has no datasets yet", field="dataset", value=dataset)
-
-
 def _amend_command(url: str, state: BudgetState) -> str | None:
     """How a budget goes on with another table; a study's does under Study."""
     if state.registered is not None and "SNPs" in state.registered.registration.domains:
@@ -150,7 +144,7 @@ def _amend_command(url: str, state: BudgetState) -> str | None:
 @quick_route
 def show_history(settings: Settings, visitor: Visitor, dataset: DatasetName) -> History:
     """The history of a dataset, with its chain of digests checked."""
-    _require_dataset(settings, dataset)
+    require_dataset(settings, dataset)
     with Ledger(settings.ledger, create=False) as ledger:
         budget_state, entries, _ = ledger.record(dataset)
         try:

@@ -60,19 +60,24 @@ from whosin.report import card as report_card
 from whosin.report import evidence
 from whosin.report.accounts import describe_people
 from whosin.report.card import budget_state_card, cost_words
-from whosin.report.document import SectionData, section_data
+from whosin.report.document import SectionData, TextSection, section_data
 from whosin.report.html import release_report
 from whosin.report.releases import (
-    answer_decimals,
-    column_scales,
     describe_costs,
     describe_preflight,
     estimate_data,
     expectation_words,
     suggestion_data,
 )
-from whosin.report.summary import promise_sentence
-from whosin.report.table_views import csv_bytes, describe_agreement, page_data, parquet_bytes
+from whosin.report.summary import name_question, promise_sentence
+from whosin.report.table_views import (
+    answer_decimals,
+    column_scales,
+    csv_bytes,
+    describe_agreement,
+    page_data,
+    parquet_bytes,
+)
 from whosin.scenario_model import RequestedTable, TableSection
 
 release_router = APIRouter(tags=["release"], route_class=BoundedRoute)
@@ -151,7 +156,8 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
             folder.check_outputs(folder.output_home(settings, visitor), body)
         estimates = scenarios.estimates_for(scenario, table)
         period = scenario.period_share()
-        better = suggest_changes(table, scenario.plan, scenario.queries, estimates, scenario.budget)
+        asked = table, scenario.plan, scenario.queries, estimates
+        better = suggest_changes(*asked, scenario.period_budget())
         dataset = scenarios.body_dataset(body)
         budget_state = scenarios.dataset_budget_state(settings, dataset)
         relation = scenario.plan.relation
@@ -289,16 +295,23 @@ def run_release(settings: Settings, body: ReleaseBody, visitor: Visitor) -> Rele
     """Run a release in its task, and return what the page shows."""
     look_before_debit(settings, body, visitor)
     scenario, made = scenarios.release_scenario(settings, body.scenario, body.request, visitor)
-    sections = report_card.plan_card(scenario.plan)
-    last = [part for part in sections if part.heading == report_card.FALLBACK_HEADING]
-    shown = [*sections[:2], *budget_state_card(visitor.view(made.budget_state)), *last]
+    promised = report_card.plan_card(scenario.plan)
+    return show_release(scenario.title, body.request or made.request, made, promised, visitor)
+
+
+def show_release(
+    title: str, request: str, made: Release, promised: list[TextSection], visitor: Visitor
+) -> ReleaseResult:
+    """What the page shows of a release, with the sections of its plan."""
+    state = visitor.view(made.budget_state)
+    last = [part for part in promised if part.heading == report_card.FALLBACK_HEADING]
     return ReleaseResult(
-        title=scenario.title,
-        request=body.request or made.request,
+        title=title,
+        request=request,
         answers=[answer_data(each) for each in made],
         independent=made.independence_note,
-        budget_state=plain_json(visitor.view(made.budget_state).to_dict()),
-        card=section_data(shown),
+        budget_state=plain_json(state.to_dict()),
+        card=section_data([*promised[:2], *budget_state_card(state), *last]),
     )
 
 
@@ -396,6 +409,7 @@ def _find_table(answer: Answer, index: int) -> Answer:
 def answer_data(answer: Answer) -> dict[str, Any]:
     """An answer as a page shows it."""
     data: dict[str, Any] = plain_json(answer.to_dict()) | {
+        "named": name_question(answer.title, answer.question),
         "paid": cost_words(answer.cost),
         "scales": column_scales(answer),
         "decimals": answer_decimals(answer),
@@ -503,9 +517,6 @@ class Inspection(BaseModel):
 def look(settings: Settings, visitor: Visitor, body: InspectionBody) -> Inspection:
     """Exact figures about the rows: how many a privacy unit has, what is dropped, clamped or
     "other"."""
-    if not visitor.curator:
-        raise RequestRefused(
-            403, "only a curator may look at the rows", hint="ask yours to run whosin inspect"
-        )
+    visitor.require_look()
     with scenarios.opened(settings, scenarios.table_scenario(body), Visitor()) as (_, table):
         return Inspection(warning=CURATOR_NOTE, figures=check_table(table))

@@ -34,11 +34,12 @@ from whosin.ledger.registry import (
     group_by_people,
 )
 from whosin.release import QUERIES, CostEstimate, Release, Session, Table
-from whosin.release.answer import NamedBatch
+from whosin.release.conditions import canonical_question
 from whosin.release.contribution_bounds import column_behind
 from whosin.release.cost import check_batch, paid_estimates
 from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
+from whosin.release.requests import NamedBatch, number_debits
 from whosin.release.scenario import Scenario, read_scenario
 from whosin.release.synthetic_tables import remove_drafts
 from whosin.release.table import dataset_name, fingerprint_of_source, register_table
@@ -144,8 +145,8 @@ def opened(
                     folder.make_home(home)
                     query["path"] = str(home.absolute() / name)
     given["table"]["memory"] = f"{settings.scan_memory // 2}B"  # beyond it the engine spills
-    if (body.continues or body.new_people) and not visitor.curator:
-        raise RequestRefused(403, "only a curator says whose people these are", "continues")
+    if body.continues or body.new_people:
+        visitor.require_curator("says whose people these are", "continues")
     scenario = replace(
         read_scenario(given, settings.folder),
         dataset=body_dataset(body),
@@ -353,9 +354,10 @@ def check_budget(settings: Settings, body: ScenarioBody, table: Table, visitor: 
     if others := [] if body.new_people else find_lookalikes(settings, body, table):
         raise RequestRefused(
             409,
-            registry.describe_lookalike(dataset, others[0]),
+            registry.describe_lookalike(dataset, others),
             "continues",
-            f"say that this continues {others[0]} if people may be in both, or that they are new",
+            f"say that this continues {' or '.join(others)} if people may be in both, or that they "
+            "are new",
         )
 
 
@@ -389,8 +391,7 @@ def release_scenario(
                 schedule=scenario.schedule or None,
                 amend=body.continues is not None,
                 curator=visitor.curator,
-                copies="refuse",
-                new_people=body.new_people if visitor.curator else None,
+                new_people=body.new_people,
                 preflight=False,
                 about={**scenario.about.written, "title": scenario.title},
                 queries=scenario.queries,
@@ -472,15 +473,19 @@ def list_paid(
         if entry.kind in ("registered", "amended"):
             paid.clear()
         elif entry.kind == "debit" and entry.request in answers and who.sees(entry):
-            paid[canonical_json(entry.body["what"])] = str(entry.request).rpartition("/")[0]
-    return [paid.get(canonical_json(dict(each.spend.what))) for each in estimates]
+            what = canonical_json(canonical_question(entry.body["what"]))
+            paid[what] = str(entry.request).rpartition("/")[0]
+    return [paid.get(canonical_json(canonical_question(each.spend.what))) for each in estimates]
 
 
 def _debit_numbers(scenario: Scenario, table: Table) -> list[int]:
-    """The number of each query's debit in a request; those that are measured at once share one."""
+    """The number of each query's debit in a request, but for streams; those that are measured at
+    once share one."""
     estimates = scenario.estimate_cost(table)
-    numbers = {id(paid): number for number, paid in enumerate(paid_estimates(estimates))}
-    return [numbers[id(estimate.paid)] for estimate in estimates]
+    paid = paid_estimates(estimates)
+    numbers = number_debits(paid, scenario.budget.get("split", "weights"))
+    found = {id(each): numbers[place] for place, each in enumerate(paid) if place in numbers}
+    return [found[id(each.paid)] for each in estimates if id(each.paid) in found]
 
 
 def writes_files(queries: Iterable[Query]) -> bool:

@@ -76,6 +76,7 @@ FIELD_NAMES = {
     "dataset": "continues",
 }
 """What the library calls fields of these requests."""
+STUDY_CURATOR = ("reads or releases a study", "study", "give its sizes instead")
 
 
 class StudyNames(BaseModel):
@@ -243,7 +244,7 @@ def _public_study(settings: Settings, visitor: Visitor, body: StudyForecastBody)
 
     sizes = {name: getattr(body, name) for name in ("cases", "controls", "snps")}
     if body.study is not None:
-        _require_curator(visitor)
+        visitor.require_curator(*STUDY_CURATOR)
         cases, controls, snps = read_public_sizes(folder.find_study(settings.folder, body.study))
         if body.relation == ONE_LABEL:  # the number of cases is secret
             cases, controls = (cases + controls) // 2, -(-(cases + controls) // 2)
@@ -297,13 +298,6 @@ def _text_parts(sections: Sequence[TextSection]) -> list[TextPart]:
 
 # Releases. A study is one of the folder's, the ledger is the server's, and the study is named after
 # its files, so that nobody gets a second budget by another name. No file is written here.
-
-
-def _require_curator(visitor: Visitor) -> None:
-    if not visitor.curator:
-        raise RequestRefused(
-            403, "only a curator reads or releases a study", "study", "give its sizes instead"
-        )
 
 
 @study_router.post("/api/study/estimate")
@@ -367,7 +361,7 @@ def _open_release(
     from whosin.gwas import read_study
     from whosin.gwas.question import Question, estimate_study_cost
 
-    _require_curator(visitor)
+    visitor.require_curator(*STUDY_CURATOR)
     path = folder.find_study(settings.folder, body.study)
     _refuse_own_ledger(settings, path)
     with _page_fields():
@@ -413,7 +407,7 @@ def release_study(request: Request, body: StudyReleaseBody) -> StudyResult:
     debited first, stored, then shown. The same again shows the stored answer; a request with a
     new name asks anew."""
     settings, visitor = server_settings(request), request_visitor(request)
-    _require_curator(visitor)
+    visitor.require_curator(*STUDY_CURATOR)
     try:
         return tasks.run_scan(request, run_study_release, settings, body, visitor)  # type: ignore[no-any-return]
     except (Crashed, OutOfMemory, TookTooLong) as error:
@@ -478,7 +472,7 @@ def open_study_answers(
     from whosin.gwas.question import Question
     from whosin.gwas.release import publish_study
 
-    _require_curator(visitor)
+    visitor.require_curator(*STUDY_CURATOR)
     unknown = RequestRefused(404, "no release of this id has been answered", "request")
     if not has_ledger(settings):
         raise unknown

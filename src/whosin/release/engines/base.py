@@ -9,7 +9,7 @@ import gzip
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self
 
@@ -66,27 +66,33 @@ class RedrawnFile:
 
 @dataclass(frozen=True)
 class FilteredScan:
-    """An expression in two parts, so that an engine compiles the larger one once for all questions
-    that differ in their conditions alone.
+    """An expression in parts, each of which an engine compiles and plans once for all questions
+    that have it.
 
     Attributes:
-        rows: the rows that meet a condition, with all columns of the table; where the shape has the
-            column `QUESTION_COLUMN`, those of each of some conditions.
-        shape: what is asked of them, as an expression on a table of these columns that is called
-            `ELIGIBLE_ROWS`.
+        source: the rows of a table, with all that conditions may name.
+        conditions: on a table of these columns that is called `ELIGIBLE_ROWS`; None for all rows.
+            They are several where the shape has the column `QUESTION_COLUMN`.
+        shape: what is asked of the rows that meet a condition, as an expression on such a table;
+            None for the conditions alone.
     """
 
-    rows: tuple[Any, ...]
+    source: Any
+    conditions: tuple[Any, ...]
     shape: Any
 
     @property
-    def parts(self) -> tuple[Any, ...]:
-        """The expressions that it is made of."""
-        return (self.shape, *self.rows)
+    def planned(self) -> list[Any]:
+        """The parts that are planned on the columns of the source."""
+        return [each for each in (self.shape, *self.conditions) if each is not None]
 
 
 ELIGIBLE_ROWS = "eligible_rows"
-QUESTION_COLUMN = "whosin_question"
+ADDED_PREFIX = "whosin_"
+"""How the columns begin that `ELIGIBLE_ROWS` has beside those of the source."""
+QUESTION_COLUMN = f"{ADDED_PREFIX}question"
+NUMBER_COLUMN = f"{ADDED_PREFIX}number "
+"""With the name of a column of texts: the numbers that they spell (see `row_values`)."""
 
 
 @dataclass(frozen=True)
@@ -109,10 +115,10 @@ def share_scans(expressions: Mapping[int, Any]) -> dict[int, Any]:
     result, alike = dict(expressions), dict[Any, list[int]]()
     for number, each in expressions.items():
         if isinstance(each, FilteredScan) and QUESTION_COLUMN in each.shape.columns:
-            alike.setdefault(each.shape.op(), []).append(number)
+            alike.setdefault((each.shape.op(), each.source.op()), []).append(number)
     for numbers in alike.values():
-        rows = (row for number in numbers for row in expressions[number].rows)
-        whole, found = FilteredScan(tuple(rows), expressions[numbers[0]].shape), dict[int, Any]()
+        conditions = tuple(each for number in numbers for each in expressions[number].conditions)
+        whole, found = replace(expressions[numbers[0]], conditions=conditions), dict[int, Any]()
         result |= {number: SharedScan(whole, place, found) for place, number in enumerate(numbers)}
     return result
 
@@ -139,8 +145,9 @@ class Engine(Protocol):
         return result
 
     def split_source(self, data: Any, *, grouped: bool) -> Any:
-        """A table with the columns of another one, called `ELIGIBLE_ROWS`, for the shapes of
-        `FilteredScan`; None where expressions have to be whole.
+        """A table with the columns of another one, called `ELIGIBLE_ROWS`, for the parts of
+        `FilteredScan`; None where expressions have to be whole. It may have columns beside those of
+        the other one: `NUMBER_COLUMN` and `QUESTION_COLUMN`.
 
         Args:
             grouped: whether a shape can tell questions apart; the table then has a column

@@ -8,7 +8,6 @@ nothing else (`confined`). A table larger than the memory limit spills to a fold
 from __future__ import annotations
 
 import contextlib
-import os
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -26,7 +25,9 @@ from whosin.exact import Array
 from whosin.interrupts import run_interruptibly
 from whosin.plain_files import SPILL_PREFIX, PrivateFolder, check_plain
 from whosin.release.engines.base import (
+    ADDED_PREFIX,
     ELIGIBLE_ROWS,
+    NUMBER_COLUMN,
     QUESTION_COLUMN,
     Engine,
     FilteredScan,
@@ -49,7 +50,7 @@ from whosin.release.engines.base import (
     sql_identifier,
     whole_numbers,
 )
-from whosin.release.engines.confined import ConfinedDatabase
+from whosin.release.engines.confined import TABLE_ALIAS, TEXT_NAME, ConfinedDatabase
 from whosin.release.engines.files import (
     arrow_table,
     discard_draft,
@@ -81,8 +82,9 @@ CHECKED_NAME = "whosin_checked"
 BATCH_ROWS = 1_000_000
 """Rows that are drawn and written at a time."""
 MAX_SHARED_QUESTIONS, MAX_SHARED_BYTES = 64, 2**18
-"""Questions that one statement answers, where the sources are not larger than this: planning then
-takes longer than reading. With many rows one more column to group by takes longer."""
+"""Questions that one statement answers, where the sources are not larger than this once they are
+read: planning then takes longer than reading. With many rows one more column to group by takes
+longer, and the memory that it takes would depend on how many rows meet the conditions."""
 STREAM_ROWS = 2**18
 """Rows that are given away at a time: enough to count fast, few enough to stay near."""
 
@@ -121,6 +123,7 @@ class DuckDB(Engine):
         self._unused: list[ConfinedDatabase] = []
         self._compiled: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         self._planned: weakref.WeakSet[Any] = weakref.WeakSet()
+        self._columns: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
         # Also when the program ends, or nobody refers to the engine any longer.
         self._close = weakref.finalize(self, _let_go, self._opened, self._unused, self._folder)
         try:
@@ -147,7 +150,7 @@ class DuckDB(Engine):
                     opened.append(self._open(home, source))
             files = [file for _, files in opened for file in files]
             home.confine(files)
-            home.size += sum(map(os.path.getsize, files))
+            home.size += sum(map(home.decoded_size, files))
         except BaseException:
             self._opened.remove(home)
             home.close()
@@ -191,28 +194,42 @@ class DuckDB(Engine):
         from ibis.expr.operations import DatabaseTable
 
         home = self._home(data)
-        if home.fetches:
-            return None
         columns = dict(data.schema())
+        if home.fetches or any(name.lower().startswith(ADDED_PREFIX) for name in columns):
+            return None
+        columns |= {f"{NUMBER_COLUMN}{name}": "float64" for name in _text_columns(data)}
         if grouped and home.size <= MAX_SHARED_BYTES:
-            columns.setdefault(QUESTION_COLUMN, "int64")
+            columns[QUESTION_COLUMN] = "int64"
         return DatabaseTable(ELIGIBLE_ROWS, ibis.schema(columns), home.backend).to_expr()
 
     def is_checked(self, expression: Any) -> bool:
-        return all(part.op() in self._planned for part in _scan_parts(expression))
+        parts = expression.planned if isinstance(expression, FilteredScan) else [expression]
+        return all(part.op() in self._planned for part in parts)
 
     def check(self, expression: Any) -> None:
-        """Plan it, and read no row. A shape is planned with the first rows that it is for: it has
-        the same columns whichever they are, so that of others the rows alone are planned, on
-        columns of the same types: to plan a file itself takes longer than all the rest."""
-        home, part, before = self._home(expression), expression, ""
-        if isinstance(part, FilteredScan) and part.shape.op() in self._planned:
-            (part,) = part.rows
-            before = home.source_sql(part, rows=False)
-        sql = self._sql(home, part)
-        planned = f"WITH {before.rstrip(', ')} SELECT * FROM ({sql})" if before else sql
-        home.connection.execute(f"PREPARE {CHECKED_NAME} AS {planned}")
-        self._planned.update(each.op() for each in _scan_parts(part))
+        """Plan it, and read no row. The parts of a scan are planned on the columns of its source:
+        to plan a file itself takes longer than all the rest."""
+        home = self._home(expression)
+        if not isinstance(expression, FilteredScan):
+            self._plan(home, self._sql(home, expression), [expression])
+            return
+        shape, source = expression.shape, expression.source
+        if source.op() not in self._columns:
+            numbers = (f"{NUMBER_COLUMN}{name}" for name in _text_columns(source))
+            added = "".join(f", NULL::DOUBLE AS {sql_identifier(name)}" for name in numbers)
+            self._columns[source.op()] = home.keep_columns(f"*{added}", self._sql(home, source))
+        columns = self._columns[source.op()]
+        if shape is not None and shape.op() not in self._planned:
+            rows = f"SELECT *, 0::BIGINT AS {QUESTION_COLUMN} FROM {columns}"
+            self._plan(home, _shape_sql(rows, self._sql(home, shape)), [shape])
+        new = [each for each in expression.planned if each.op() not in self._planned]
+        if new:
+            listed = ", ".join(self._condition_texts(home, source, new))
+            self._plan(home, f"SELECT {listed} FROM {columns} AS {TABLE_ALIAS}", new)
+
+    def _plan(self, home: ConfinedDatabase, sql: str, parts: Iterable[Any]) -> None:
+        home.connection.execute(f"PREPARE {CHECKED_NAME} AS {sql}")
+        self._planned.update(each.op() for each in parts)
 
     def run(self, expression: Any, progress: Progress | None = None) -> Any:
         """Run an aggregate; Ctrl-C stops it.
@@ -224,8 +241,8 @@ class DuckDB(Engine):
             return self._run(expression, progress, self._answer)[0]
         place, found = expression.place, expression.found
         if place not in found:
-            few = expression.whole.rows[place : place + MAX_SHARED_QUESTIONS]
-            scan = replace(expression.whole, rows=few)
+            few = expression.whole.conditions[place : place + MAX_SHARED_QUESTIONS]
+            scan = replace(expression.whole, conditions=few)
             found |= dict(enumerate(self._run(scan, progress, self._answer), place))
         return found.pop(place)
 
@@ -332,30 +349,60 @@ class DuckDB(Engine):
         return unused.pop() if unused else ConfinedDatabase(self._folder.path, self._settings)
 
     def _home(self, expression: Any) -> ConfinedDatabase:
-        backend = _scan_parts(expression)[-1].get_backend()
+        rows = expression.source if isinstance(expression, FilteredScan) else expression
+        backend = rows.get_backend()
         return next(each for each in self._opened if each.backend is backend)
 
     def _sql(self, home: ConfinedDatabase, expression: Any) -> str:
         """An expression's SQL, compiled once: what was checked is what runs."""
         if isinstance(expression, FilteredScan):
-            shape, *rows = (self._sql(home, part) for part in expression.parts)
-            before, read = "", rows[0]
-            if QUESTION_COLUMN in expression.shape.columns:
-                before, read = home.source_sql(expression.rows[0]), _union_sql(rows)
-            named = f"WITH {before}{ELIGIBLE_ROWS} AS NOT MATERIALIZED ({read})"
-            return f"{named} SELECT * FROM ({shape})"
+            return self._filtered_sql(home, expression)
         operation = expression.op()
         if operation not in self._compiled:
             home.bring(memory_tables(expression))
             self._compiled[operation] = home.backend.compile(expression)
         return self._compiled[operation]
 
+    def _filtered_sql(self, home: ConfinedDatabase, scan: FilteredScan) -> str:
+        """The rows of each question, found in one pass over the source, and what is asked of them.
+        Numbers that texts spell are read where a part names them."""
+        shape, source = self._sql(home, scan.shape), self._sql(home, scan.source)
+        places: dict[str, list[int]] = {}
+        for place, each in enumerate(scan.conditions):
+            named = [] if each is None else self._condition_texts(home, scan.source, [each])
+            places.setdefault("".join(named) or "TRUE", []).append(place)
+        parts = "\n".join((shape, *places))
+        for name in _text_columns(scan.source):
+            number = sql_identifier(f"{NUMBER_COLUMN}{name}")
+            if number in parts:
+                read = home.number_text.replace(TEXT_NAME, sql_identifier(name))
+                source = f"SELECT *, {read} AS {number} FROM ({source}) AS {TABLE_ALIAS}"
+        if QUESTION_COLUMN not in scan.shape.columns:
+            (text,) = places
+            rows = f"SELECT * FROM ({source}) AS {TABLE_ALIAS} WHERE {text}"
+            return _shape_sql(rows, shape)
+        asked = ", ".join(f"CASE WHEN {text} THEN {each} END" for text, each in places.items())
+        listed = f"unnest(flatten([{asked}]::BIGINT[][])) AS {QUESTION_COLUMN}"
+        return _shape_sql(f"SELECT *, {listed} FROM ({source}) AS {TABLE_ALIAS}", shape)
+
+    def _condition_texts(
+        self, home: ConfinedDatabase, source: Any, conditions: Sequence[Any]
+    ) -> list[str]:
+        """Conditions as SQL on `TABLE_ALIAS`; those that are new are compiled together."""
+        new = {each.op(): each for each in conditions if each.op() not in self._compiled}
+        if new:
+            texts = home.value_texts(self.split_source(source, grouped=False), [*new.values()])
+            self._compiled.update(zip(new, texts, strict=True))
+        return [self._compiled[each.op()] for each in conditions]
+
     def _answer(self, home: ConfinedDatabase, expression: Any) -> list[Any]:
         """The result for each question that an expression asks."""
         result = self._fetch(home, expression)
         if QUESTION_COLUMN not in result.column_names:
             return [result]
-        ends = whole_numbers(result[QUESTION_COLUMN]).searchsorted(range(len(expression.rows) + 1))
+        ends = whole_numbers(result[QUESTION_COLUMN]).searchsorted(
+            range(len(expression.conditions) + 1)
+        )
         result = result.drop_columns(QUESTION_COLUMN)
         return [result.slice(start, end - start) for start, end in pairwise(ends.tolist())]
 
@@ -384,19 +431,13 @@ class DuckDB(Engine):
         return result if result.schema.equals(schema) else result.cast(schema)
 
 
-def _scan_parts(expression: Any) -> tuple[Any, ...]:
-    return expression.parts if isinstance(expression, FilteredScan) else (expression,)
+def _text_columns(source: Any) -> list[str]:
+    return [name for name, kind in source.schema().items() if kind.is_string()]
 
 
-def _union_sql(rows: Sequence[str]) -> str:
-    """The rows of some questions, each with the question's number."""
-    numbers: dict[str, list[int]] = {}
-    for number, sql in enumerate(rows):
-        numbers.setdefault(sql, []).append(number)
-    return " UNION ALL ".join(
-        f"SELECT *, unnest({found}::BIGINT[]) AS {QUESTION_COLUMN} FROM ({sql})"
-        for sql, found in numbers.items()
-    )
+def _shape_sql(rows: str, shape: str) -> str:
+    """What is asked of the rows that a query finds."""
+    return f"WITH {ELIGIBLE_ROWS} AS NOT MATERIALIZED ({rows}) SELECT * FROM ({shape})"
 
 
 def _narrow_sum(field: Any) -> str:

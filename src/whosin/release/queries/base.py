@@ -33,10 +33,10 @@ from whosin.release.contribution_bounds import (
     CostWarning,
     clamp_ends,
     eligible_rows,
-    filter_rows,
     may_vary,
     outside_values,
     select_part,
+    split_condition,
 )
 from whosin.release.cost import (
     CONFIDENCE_LEVEL,
@@ -318,19 +318,17 @@ class Query(ABC):
             build: the expression of a query of this kind on a table.
             cells: what it groups by and is also given, where it can tell questions apart.
         """
-        source, known = table.split_source(cells is not None), () if cells is None else (cells,)
-        if source is None:
-            return table.check(build(self, table, *known))
-        if cells is not None and QUESTION_COLUMN in set(source.columns) - set(table.columns):
-            known = (replace(cells, question=(QUESTION_COLUMN,)),)
-        shape = replace(self, where=None, name="", within=None)
-        asked_key, rows_key = canonical_json(shape.question()), f"where {self.where!r}"
-        asked, rows = table.kept.get(asked_key), table.kept.get(rows_key)
+        rows, known = table.split_source(cells is not None), () if cells is None else (cells,)
         if rows is None:
-            rows = table.keep(rows_key, filter_rows(table.data, table, self.where))
-        if asked is None:
-            asked = table.keep(asked_key, build(shape, table.on_rows(source), *known))
-        return table.check(FilteredScan((rows,), asked))
+            return table.check(build(self, table, *known))
+        if cells is not None and QUESTION_COLUMN in rows.columns:
+            known = (replace(cells, question=(QUESTION_COLUMN,)),)
+        source, condition = split_condition(table, self.where)
+        shape = replace(self, where=None, name="", within=None)
+        key = canonical_json(shape.question())
+        if key not in table.kept:
+            table.keep(key, build(shape, table.on_rows(rows), *known))
+        return table.check(FilteredScan(source, (condition,), table.kept[key]))
 
     def bounds(self, table: Table) -> ContributionBounds:
         """How many rows and cells of a privacy unit count, at most."""
@@ -401,22 +399,21 @@ class Query(ABC):
 
     def describe_part(self, table: Table) -> dict[str, str] | None:
         """The part that it is about, as plain data; None where it is about everyone."""
-        part = self.find_part(table)
-        return (
-            None if part is None or table.part is None else {**table.part.to_dict(), "name": part}
-        )
+        part, rule = self.find_part(table), table.part
+        return None if part is None or rule is None else {**rule.to_dict(), "name": part}
+
+    def paying_part(self, table: Table) -> str | None:
+        """The part that it is paid from; None where everyone pays."""
+        return self.find_part(table)
 
     def make_spend(self, table: Table, costs: Mapping[str, Cost]) -> Spend:
         """What is debited for it: everyone pays, or its part alone."""
-        return Spend(self.describe_question(table), costs, part=self.find_part(table))
+        return Spend(self.describe_question(table), costs, part=self.paying_part(table))
 
     def spend_alone(self, table: Table, share: Share, words: str) -> Spend:
         """The spend of a release with a promise of its own, which must be a dataset's only one."""
-        promise = describe_promise(share.plan)
-        part = self.find_part(table)
-        return Spend(
-            self.describe_question(table), {}, words, alone=True, promise=promise, part=part
-        )
+        own: Any = {"promise": describe_promise(share.plan), "part": self.find_part(table)}
+        return Spend(self.describe_question(table), {}, words, alone=True, **own)
 
     def question(self) -> dict[str, Any]:
         """The query as JSON data: what was asked."""
@@ -469,6 +466,9 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
     if not isinstance(data, Mapping):
         raise invalid_value("query", "a table of keys", repr(data))
     if "kind" not in data:
+        slips = [UnknownName("key of a query", str(key), ["kind"]) for key in data]
+        if slip := next((each for each in slips if each.nearest is not None), None):
+            raise slip
         raise InvalidInput(
             "the query has no kind",
             field="kind of a query",
@@ -483,11 +483,11 @@ def read_query(data: object, kinds: Mapping[str, type[Query]]) -> Query:
         with mistakes.collect():
             if key != "kind" and key not in known:
                 raise UnknownName(f"key of a {kind} query", str(key), [*known, "kind"])
-    slips = {each.nearest for each in mistakes.found if isinstance(each, UnknownName)}
+    meant = {each.nearest for each in mistakes.found if isinstance(each, UnknownName)}
     missing = [
         name
         for name, each in known.items()
-        if each.default is MISSING and name not in data and name not in slips
+        if each.default is MISSING and name not in data and name not in meant
     ]
     with mistakes.collect():
         if missing:

@@ -35,6 +35,7 @@ from whosin.ledger.registry import STEP_KEY
 from whosin.noise import GaussianNoise
 from whosin.noise.cumulative import MAX_PERIODS, CumulativeNoise, fresh_factor
 from whosin.release.column_expressions import GroupGrid, free_column_name
+from whosin.release.conditions import canonical_question
 from whosin.release.contribution_bounds import (
     UNIT_COLUMN,
     ContributionBounds,
@@ -172,6 +173,10 @@ class Running(GroupedQuery):
             )
         return number
 
+    def paying_part(self, table: Table) -> None:
+        """Everyone pays: who moves to another part between two files is in both streams, and only
+        their first steps are paid for."""
+
     @property
     def participation(self) -> tuple[int, int]:
         return self.max_periods, self.min_gap
@@ -286,7 +291,7 @@ class Running(GroupedQuery):
         stream."""
         grid = self.cells(table)
         labels = [[str(each) for each in domain.labels] for domain in grid.domains]
-        asked = {**self.describe_question(table), COUNTED_NOTION: None}
+        asked = {**canonical_question(self.describe_question(table)), COUNTED_NOTION: None}
         bounds = [*vars(self.bounds(table)).values(), self.times(table), self.min_gap]
         declared = describe_declarations(table, self.names(table) & table.domains.keys())
         text = encoding.canonical_json([asked, labels, bounds, declared])

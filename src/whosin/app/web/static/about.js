@@ -1,7 +1,7 @@
 // Who answers for a release, and why it promises what it does: what the report prints and a pack of
 // evidence needs. The keys and their words are those of [about] in a scenario file.
 
-import { $, clearErrors, h, showError } from "./dom.js";
+import { $, clearErrors, h, labelled, showError } from "./dom.js";
 import { labelOf } from "./words.js";
 
 const LONG = ["reasons"]; // what takes more than a line
@@ -13,13 +13,12 @@ export function startAbout(words, changed) {
   $("about").replaceChildren(
     ...words.map(({ name, help, signed }) => {
       const field = `about.${name}`;
-      return h("div", {},
-        h("label", { for: `about-${name}` }, labelOf(name), signed ? " *" : ""),
-        h(LONG.includes(name) ? "textarea" : "input", { id: `about-${name}`, rows: LONG.includes(name) ? 1 : null, title: help, "data-field": field, autocomplete: "off", oninput: () => {
-          clearErrors(field);
-          changed();
-        } }),
-        h("p", { class: "error", "data-error": field }));
+      const typed = () => {
+        clearErrors(field);
+        changed();
+      };
+      const control = h(LONG.includes(name) ? "textarea" : "input", { id: `about-${name}`, rows: LONG.includes(name) ? 1 : null, title: help, "data-field": field, autocomplete: "off", oninput: typed });
+      return labelled(labelOf(name) + (signed ? " *" : ""), control, field);
     }),
   );
 }

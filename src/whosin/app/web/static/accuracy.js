@@ -1,7 +1,7 @@
 // The other way round: how exact answers have to be, and what must be promised for it.
 
 import { latest } from "./api.js";
-import { $, atMost, clearErrors, debounce, h, number, showError } from "./dom.js";
+import { $, atMost, clearErrors, dataTable, debounce, h, number, showError } from "./dom.js";
 import { term } from "./glossary.js";
 import { capital, inPageWords } from "./words.js";
 
@@ -16,16 +16,13 @@ function shown(found) {
   const [first, ...others] = found.adversaries;
   // The surest of those whom you describe; someone as unsure as a coin toss where nothing is said.
   const last = ({ posteriors }) => (found.target ? posteriors.at(-1) : posteriors.findLast(({ prior }) => prior <= 0.5)) ?? posteriors[0];
-  const line = (each) => h("tr", {}, h("th", { scope: "row" }, capital(each.words)), h("td", { class: "r" }, percent(last(each).prior)), h("td", { class: "r" }, percent(last(each).posterior, atMost)));
+  const line = (each) => [capital(each.words), percent(last(each).prior), percent(last(each).posterior, atMost)];
   const enough = found.target?.enough;
   return [
     h("p", {}, "It takes ", ...cost, `, ${capital(found.noise)} noise of `, term("scale", "scale"), ` ${number(found.scale)}. Someone ${percent(last(first).prior)} sure then becomes at most `, h("strong", {}, `${percent(last(first).posterior, atMost)} sure`), ", whatever else they know of others."),
     found.target ? h("p", { class: enough ? "holds" : "fails" }, enough ? "What you promise allows it." : `What you promise does not allow it: promise at least ${percent(last(first).posterior, atMost)}, or ask for less.`) : null,
     h("details", {}, h("summary", {}, "Against someone who knows more"),
-      h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "How sure anyone can become" },
-        h("table", {},
-          h("thead", {}, h("tr", {}, h("td", {}), h("th", { scope: "col", class: "r" }, "before"), h("th", { scope: "col", class: "r" }, "after"))),
-          h("tbody", {}, others.map(line))))),
+      dataTable("How sure anyone can become", ["", "before", "after"], others.map(line), { right: Boolean, named: true })),
   ].filter(Boolean);
 }
 

@@ -3,7 +3,7 @@
 import { aboutKeys, markMissing, missingAbout } from "./about.js";
 import { download } from "./api.js";
 import { answerChart } from "./charts.js";
-import { $, ask, clearErrors, h, roundedWords, sections, showError } from "./dom.js";
+import { $, ask, clearErrors, dataTable, h, roundedWords, sections, showError } from "./dom.js";
 import { linkNumbers, term } from "./glossary.js";
 import { go } from "./steps.js";
 import { tables } from "./tables.js";
@@ -22,29 +22,15 @@ function table(answer) {
   // An interval is one column, where its lower end stands.
   const end = (name, last) => ["", ...numberColumns(answer).map((each) => `${each}_`)].find((start) => name === `${start}${last}` && at(`${start}high`) >= 0 && at(`${start}low`) >= 0);
   const names = answer.columns.filter((name) => end(name, "high") === undefined);
-  const right = (name) => (answer.rows.every((row) => typeof row[at(name)] === "number") ? "r" : null);
+  const right = (index) => answer.rows.every((row) => typeof row[at(names[index])] === "number");
+  const heads = names.map((name) => (end(name, "low") === undefined ? name : term("interval", "95% interval")));
   const most = 200;
-  return h(
-    "div",
-    { class: "wide", tabindex: "0", role: "region", "aria-label": `${answer.title}, table` },
-    h(
-      "table",
-      {},
-      h("thead", {}, h("tr", {}, names.map((name) => h("th", { scope: "col", class: right(name) }, end(name, "low") === undefined ? name : term("interval", "95% interval"))))),
-      h(
-        "tbody",
-        {},
-        answer.rows.slice(0, most).map((row, index) =>
-          h(
-            "tr",
-            {},
-            names.map((name) => h("td", { class: right(name) }, name === "value" ? mark(answer, index) : null, inWords(row, name), end(name, "low") === undefined ? null : ` to ${inWords(row, `${end(name, "low")}high`)}`)),
-          ),
-        ),
-      ),
-    ),
+  const lines = answer.rows.slice(0, most).map((row, index) => names.map((name) => [
+    name === "value" ? mark(answer, index) : null, inWords(row, name), end(name, "low") === undefined ? null : ` to ${inWords(row, `${end(name, "low")}high`)}`]));
+  return [
+    dataTable(`${answer.title}, table`, heads, lines, { right }),
     answer.rows.length > most ? h("p", { class: "note" }, `… ${answer.rows.length - most} more in the file`) : null,
-  );
+  ];
 }
 
 function single(answer) {
@@ -85,14 +71,6 @@ async function isSigned(label, isNeeded) {
   return answer === "other";
 }
 
-// What an answer is about that nobody gave a name, and of which rows, where the title does not say it.
-function beside({ title, question }) {
-  const { query, column, by = [], columns = [], where } = question;
-  const about = title === query ? [column, ...[by].flat(), ...columns].filter(Boolean).join(", ") : "";
-  const rows = where && !title.endsWith(` where ${where}`) ? `where ${where}` : "";
-  return [about, rows].filter(Boolean).join(" ");
-}
-
 let opened = 0; // answers that the ledger opened: each has switches of its own
 
 // `body`: the release, for files of it; null for answers that the ledger opened.
@@ -111,7 +89,7 @@ function card(answer, index, body) {
     h(
       "header",
       {},
-      h("h3", {}, answer.title === answer.question.query ? capital(answer.title) : answer.title, " ", h("span", { class: "soft" }, beside(answer))),
+      h("h3", {}, answer.title === answer.question.query ? capital(answer.named) : answer.named),
       body && several ? button("All as Parquet", `Download ${answer.title} as Parquet`, `/api/release/parquet?answer=${index}`, `${plainName(answer.title)}.parquet`) : null,
       body && file ? button("Parquet", `Download ${file}`, `/api/release/file?answer=${index}`, file) : null,
       file || !body ? null : button(several ? "All as CSV" : "CSV", `Download ${answer.title} as CSV`, `/api/release/csv?answer=${index}`, `${plainName(answer.title)}.csv`),

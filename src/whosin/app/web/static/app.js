@@ -3,7 +3,7 @@
 import { get, lost, post, watch } from "./api.js";
 import { files, startData } from "./data.js";
 import { startGlossary } from "./glossary.js";
-import { $, clearErrors, showError } from "./dom.js";
+import { $, clearErrors, placeErrors, showError } from "./dom.js";
 import { startPublished } from "./published.js";
 import { startQuestions } from "./questions.js";
 import { start } from "./release.js";
@@ -68,6 +68,7 @@ $("login").addEventListener("submit", async (event) => {
   }
 });
 window.addEventListener("whosin-login", () => show("login"));
+placeErrors();
 watch();
 get("/api/hello").then(begin).catch((error) => {
   if (!lost(error) && !error.status) throw error; // else `call` has said that the server is gone

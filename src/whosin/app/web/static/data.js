@@ -3,14 +3,15 @@
 import { forgetPeriod } from "./about.js";
 import { get, call, post } from "./api.js";
 import { renderColumns, resetColumns, startColumns } from "./columns.js";
-import { $, clearErrors, h, onFile, showError } from "./dom.js";
+import { $, ask, clearErrors, dataTable, h, labelled, onFile, showError } from "./dom.js";
 import { changed } from "./release.js";
 import { countAsked, renderQueries } from "./questions.js";
 import { inLabels, inPageWords } from "./words.js";
 
-export const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "", parents: "", lookedUp: "", fromRows: false };
+export const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: "", constant: false, outside: "", parents: "", fromRows: false, given: null };
 const EACH = ["row", "each row"]; // how a scenario says that each row is one person
 
+const EXAMPLES = { max_rows_per_group: 3, max_groups: 2, people: 400 };
 const OPTIONS = { max_rows_per_group: "max_rows_per_group", max_groups: "max_groups", people: "table-people", part: "table-part" }; // fields by key
 
 let tableColumns = []; // columns of the chosen table
@@ -37,7 +38,8 @@ export const byRow = () => unitChosen() && $("privacy_unit").value === eachRow()
 export const unitColumn = () =>
   tableColumns.map((column) => column.name).find((name) => spelled(name) === $("privacy_unit").value) ?? null;
 
-const amount = (text) => text.split("/").map((part) => (part.trim() ? Number(part) : NaN)).reduce((top, bottom) => top / bottom);
+// A number as it is typed: 0.5, or 1/2.
+export const amount = (text) => text.split("/").map((part) => (part.trim() ? Number(part) : NaN)).reduce((top, bottom) => top / bottom);
 
 // What is wrong with what is typed about a column; nothing for what can be used or goes on.
 export function problemOf({ kind, values, lower, upper, edges }) {
@@ -135,35 +137,32 @@ const quoted = (value) => (/^[\s"]|[,\n]|\s$/.test(value) ? `"${value.replaceAll
 export const spellList = (values) => values.map(String).map(quoted).join(", ");
 
 export function domains() {
-  const result = {};
-  for (const name of declaredColumns().filter((each) => !unfinished(each))) {
-    const domain = declared.get(name);
-    const constant = { ...(domain.constant ? { constant: true } : {}), ...(domain.fromRows ? { from_rows: true } : {}) };
-    if (domain.kind === "values") {
-      const whole = tableColumns.find((column) => column.name === name).numeric;
-      const spelled = whole ? numeric : String;
-      // The values of a public table's column, such as wards.region, until others are typed.
-      const values = domain.lookedUp && domain.values === domain.lookedUp ? domain.lookedUp : listed(domain.values).map(spelled);
-      const outside = domain.outside ? { outside: domain.outside === "drop" ? "drop" : spelled(domain.outside) } : {};
-      const parents = domain.parents.trim() ? { parents: readParents(domain.parents, spelled) } : {};
-      const more = { ...constant, ...outside, ...parents };
-      result[name] = Object.keys(more).length ? { values, ...more } : values;
-    } else if (domain.kind === "dates") {
-      const dates = { lower: domain.lower.trim(), upper: domain.upper.trim(), ...constant };
-      const edges = listed(domain.edges);
-      if (edges.length) dates.edges = edges.length === 1 ? edges[0] : edges;
-      if (["drop", "clamp"].includes(domain.outside)) dates.outside = domain.outside;
-      result[name] = dates;
-    } else {
-      const range = { lower: numeric(domain.lower), upper: numeric(domain.upper), ...constant };
-      if (domain.edges.trim()) {
-        range.edges = listed(domain.edges).map(numeric);
-        if (["drop", "clamp"].includes(domain.outside)) range.outside = domain.outside;
-      }
-      result[name] = range;
-    }
+  const finished = declaredColumns().filter((each) => !unfinished(each));
+  return Object.fromEntries(finished.map((name) => [name, domainKeys(name, declared.get(name))]));
+}
+
+// A domain as a scenario has it.
+function domainKeys(name, domain) {
+  const { kind, constant, fromRows, given } = domain;
+  const values = kind === "values";
+  const spelled = values && !tableColumns.find((column) => column.name === name)?.numeric ? String : numeric;
+  const edges = values ? [] : listed(domain.edges).map(kind === "dates" ? String : numeric);
+  const ends = values ? { values: listed(domain.values).map(spelled) } : { lower: spelled(domain.lower), upper: spelled(domain.upper) };
+  const keys = {
+    ...ends,
+    ...(constant ? { constant } : {}),
+    ...(fromRows ? { from_rows: true } : {}),
+    ...(edges.length ? { edges: kind === "dates" && edges.length === 1 ? edges[0] : edges } : {}),
+    ...(values ? domain.outside && { outside: domain.outside === "drop" ? "drop" : spelled(domain.outside) } : (edges.length || kind === "dates") && ["drop", "clamp"].includes(domain.outside) && { outside: domain.outside }),
+    ...(values && domain.parents.trim() ? { parents: readParents(domain.parents, spelled) } : {}),
+  };
+  // What came with a scenario is as it was until somebody types something else: a list that is
+  // looked up in a public table, true and false, a step.
+  const before = given && readDomain(given);
+  for (const key of before?.kind === kind ? ["values", "lower", "upper", "edges", "outside", "parents", "step"] : []) {
+    if (key in given && (key in keys || key === "step") && domain[key] === before[key]) keys[key] = given[key];
   }
-  return result;
+  return values && Object.keys(keys).length === 1 ? keys.values : keys;
 }
 
 const lookedUp = (values) => typeof values === "string" && !values.includes("..");
@@ -171,26 +170,22 @@ export const kindOf = (lower) => (/^\d{4}-/.test(lower) ? "dates" : "numbers");
 
 // A domain as a scenario has it, as it is typed.
 export function readDomain(domain) {
-  const more = { constant: domain.constant === true, outside: String(domain.outside ?? ""), fromRows: domain.from_rows === true };
-  if (Array.isArray(domain)) return { ...EMPTY, kind: "values", values: spellList(domain) };
-  if (lookedUp(domain.values ?? domain)) {
-    const values = domain.values ?? domain;
-    return { ...EMPTY, ...more, kind: "values", values, lookedUp: values };
-  }
+  if (Array.isArray(domain) || lookedUp(domain)) return readDomain({ values: domain });
   if (typeof domain === "string") {
     const [lower, upper] = domain.split("..");
-    return { ...EMPTY, kind: kindOf(lower), lower, upper };
+    return readDomain({ lower, upper });
   }
+  const typed = { ...EMPTY, constant: domain.constant === true, outside: String(domain.outside ?? ""), fromRows: domain.from_rows === true, given: domain };
   if (domain.values || domain.parents) {
-    const values = spellList(domain.values ?? Object.values(Object.values(domain.parents)[0]).flat());
-    return { ...EMPTY, ...more, kind: "values", values, parents: spellParents(domain.parents) };
+    const values = domain.values ?? Object.values(Object.values(domain.parents)[0]).flat();
+    return { ...typed, kind: "values", values: lookedUp(values) ? values : spellList(values), parents: spellParents(domain.parents) };
   }
   const edges = [domain.edges ?? []].flat();
   const lower = String(domain.lower ?? edges[0] ?? "");
-  return { ...EMPTY, ...more, kind: kindOf(lower), lower, upper: String(domain.upper ?? edges.at(-1) ?? ""), edges: edges.join(", ") };
+  return { ...typed, kind: kindOf(lower), lower, upper: String(domain.upper ?? edges.at(-1) ?? ""), edges: edges.join(", ") };
 }
 
-export function loadDomains(given) {
+function loadDomains(given) {
   for (const [name, domain] of Object.entries(given)) declared.set(name, readDomain(domain));
   renderColumns();
 }
@@ -198,7 +193,7 @@ export function loadDomains(given) {
 // Further tables and features of people, which this page shows and keeps as they were loaded.
 export const relatedKeys = () => related;
 
-export async function loadRelated({ table, domains: given = {}, tables = [], features = [] }) {
+async function loadRelated({ table, domains: given = {}, tables = [], features = [] }) {
   related = { ...(tables.length ? { tables } : {}), ...(features.length ? { features } : {}) };
   if (!Object.keys(related).length) return;
   const guessed = new Map(tableColumns.map((column) => [column.name, column]));
@@ -223,7 +218,7 @@ function renderRelated() {
   $("related").hidden = !tables.length && !features.length;
 }
 
-export function loadTable({ privacy_unit: unit, ...given }) {
+function loadTable({ privacy_unit: unit, ...given }) {
   const each = EACH.includes(unit) && !named(unit);
   const column = unit.startsWith("column:") && !named(unit) ? unit.slice(7) : unit;
   $("privacy_unit").value = each ? eachRow() : spelled(column);
@@ -247,7 +242,7 @@ function chosenUnit() {
 }
 
 // Open a table: its columns, from the schema alone. Returns its draft, or null.
-export async function useTable(name) {
+async function useTable(name) {
   clearErrors("table");
   tableColumns = [];
   declared = new Map();
@@ -303,6 +298,16 @@ export async function useTable(name) {
   return draft;
 }
 
+// The table of a scenario; what is said of one that cannot be opened waits for the next one.
+export async function openTable(loaded) {
+  const { table, domains: given = {}, tables = [], features = [] } = loaded;
+  if (await useTable(table.source)) {
+    loadTable(table);
+    await loadRelated(loaded);
+    loadDomains(given);
+  } else left = { table, related: { tables, features }, declared: Object.entries(given).map(([name, domain]) => [name, readDomain(domain)]) };
+}
+
 // Another table takes over what was said of the one before, as far as its columns are the same.
 async function switchTable(name) {
   if (tableColumns.length) left = tableState();
@@ -333,7 +338,9 @@ async function fillTable({ table, related: before, declared: said }) {
   const units = [...$("privacy_unit").options].map(({ value }) => value);
   $("privacy_unit").value = units.includes(table.privacy_unit) ? table.privacy_unit : "";
   for (const [key, id] of Object.entries(OPTIONS)) $(id).value = table[key] ?? "";
-  if (before && Object.keys(before).length) await loadRelated({ table: tableKeys(), ...before }).catch(() => {});
+  const further = [...(before?.features ?? []), ...(before?.tables ?? [])].map((each) => each.name);
+  const spelled = said.filter(([name, domain]) => complete(domain) && (declared.has(name) || further.includes(name.split(".")[0]))).map(([name, domain]) => [name, domainKeys(name, domain)]);
+  if (before && Object.keys(before).length) await loadRelated({ table: tableKeys(), domains: Object.fromEntries(spelled), ...before }).catch(() => {});
   for (const [name, domain] of said) if (declared.has(name)) declared.set(name, { ...EMPTY, ...domain });
   chosenUnit();
 }
@@ -375,7 +382,7 @@ async function fillIn(file) {
 export function showNumbers() {
   for (const [key, id] of Object.entries(OPTIONS)) {
     const text = key === "part" ? "" : $(id).value.trim();
-    if (text && !/^\d+$/.test(text)) showError(inPageWords({ field: `table.${key}`, message: `${key} must be a whole number, such as 400` }), "table");
+    if (text && !/^\d+$/.test(text)) showError(inPageWords({ field: `table.${key}`, message: `${key} must be a whole number, such as ${EXAMPLES[key]}` }), "table");
   }
 }
 
@@ -393,13 +400,8 @@ async function look() {
   try {
     lookedAt = declaration();
     const seen = await post("/api/inspect", { table: tableKeys(), domains: domains(), ...related });
-    const line = ({ what, rows }) =>
-      h("tr", {}, h("td", { class: "r" }, rows.toLocaleString("en")), h("td", {}, inLabels(what)));
-    $("look").replaceChildren(
-      h("p", { class: "caution" }, seen.warning),
-      h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": "Figures about the rows" },
-        h("table", {}, h("tbody", {}, seen.figures.map(line)))),
-    );
+    const lines = seen.figures.map(({ what, rows }) => [rows.toLocaleString("en"), inLabels(what)]);
+    $("look").replaceChildren(h("p", { class: "caution" }, seen.warning), dataTable("Figures about the rows", [], lines, { right: (index) => !index }));
   } catch (error) {
     $("look").replaceChildren();
     showError({ ...inPageWords(error), field: "look" }, "look");
@@ -424,17 +426,31 @@ export async function files() {
   $("scenario-pick").replaceChildren(empty("choose …"), ...listing.scenarios.map(option));
 }
 
-async function upload(file) {
+// The name for a file whose own is taken: another table's rows stay what was released from them.
+async function otherName(file) {
+  const [, stem, ending] = file.name.match(/^(.*?)((?:\.[^.]*){0,1})$/s);
+  const field = h("input", { id: "upload-name", class: "long", value: `${stem}-${new Date().toISOString().slice(0, 10)}${ending}`, autocomplete: "off", autocapitalize: "none" });
+  const words = `There is a table ${file.name} already, which is not replaced. Bring this one under another name; Release then asks whether these are the same people.`;
+  const answer = await ask("Bring it under another name?", [words, labelled("Its name here", field, "upload-name")], "Bring it in");
+  return answer === "yes" ? field.value.trim() : null;
+}
+
+async function upload(file, name = file.name) {
   clearErrors("name");
   clearErrors("table");
   $("upload-status").textContent = `Bringing ${file.name} in …`;
   try {
-    const made = await call("POST", `/api/files?name=${encodeURIComponent(file.name)}`, file);
+    const made = await call("POST", `/api/files?name=${encodeURIComponent(name)}`, file);
     await files();
     $("upload-status").textContent = `${made.name} is in the served folder now.`;
     await switchTable(made.name);
   } catch (error) {
     $("upload-status").textContent = "";
+    if (error.status === 409) {
+      const other = await otherName(file);
+      if (other) await upload(file, other);
+      return;
+    }
     showError({ field: "name", message: error.message.replace(/^name must/, "The name must") }, "name");
   }
 }
@@ -449,14 +465,10 @@ export function startData(register, curator) {
   for (const [place, event] of [[window, "focus"], [window, "hashchange"], [$("source"), "focus"]]) {
     place.addEventListener(event, () => $("step-data").checkVisibility() && files().catch(() => {})); // `call` says that the server is gone
   }
-  onFile("upload", upload);
-  $("privacy_unit").dataset.field = "table.privacy_unit";
+  onFile("upload", (file) => upload(file));
   $("privacy_unit").addEventListener("change", () => {
     chosenUnit();
     changed();
   });
-  for (const [key, id] of Object.entries(OPTIONS)) {
-    $(id).dataset.field = `table.${key}`;
-    $(id).addEventListener("input", changed);
-  }
+  for (const id of Object.values(OPTIONS)) $(id).addEventListener("input", changed);
 }

@@ -23,6 +23,47 @@ export const h = (tag, attributes, ...children) =>
 export const s = (tag, attributes, ...children) =>
   build(document.createElementNS(SVG, tag), attributes, children);
 
+// A field with its label, for what a request calls `path`.
+export const labelled = (label, control, path) =>
+  h("div", {}, h("label", { for: control.id }, label), control, h("p", { class: "error", "data-error": path }));
+
+// Below each field of the page a place for what is wrong with it.
+export function placeErrors() {
+  for (const field of document.querySelectorAll("[data-field]")) {
+    const name = field.dataset.field;
+    if (document.querySelector(`[data-error="${CSS.escape(name)}"]`)) continue;
+    (field.closest(".choices, .inline, .slide") ?? field).after(h("p", { class: "error", "data-error": name }));
+  }
+}
+
+// A form: what `make` draws from its answer, or what is wrong, beside its fields.
+export function onSubmit(form, place, waiting, make) {
+  $(form).addEventListener("submit", async (event) => {
+    event.preventDefault();
+    clearErrors(form);
+    $(place).replaceChildren(h("p", { class: "note" }, waiting));
+    try {
+      $(place).replaceChildren(...[await make()].flat());
+    } catch (error) {
+      $(place).replaceChildren();
+      const field = (error.field ?? "").replace(/\[.*$/, ""); // published[0][2]: its cell is in the message
+      showError({ field: `${form}.${field}`, message: error.message }, form);
+    }
+  });
+}
+
+// A table that may be wider than its place. `right`: which columns are of numbers; `named`: whether
+// the first column names the rows.
+export function dataTable(label, heads, rows, { right = () => false, named = false, room = "wide" } = {}) {
+  const side = (index) => (right(index) ? "r" : null);
+  const head = (words, index) => h(words === "" ? "td" : "th", { scope: words === "" ? null : "col", class: side(index) }, words);
+  const cell = (words, index) => (named && !index ? h("th", { scope: "row" }, words) : h("td", { class: side(index) }, words));
+  return h("div", { class: room, tabindex: "0", role: "region", "aria-label": label },
+    h("table", {},
+      heads.length ? h("thead", {}, h("tr", {}, heads.map(head))) : null,
+      h("tbody", {}, rows.map((row) => h("tr", {}, row.map(cell))))));
+}
+
 // Hand over the file of a field, also one that was chosen before the page was ready.
 export function onFile(id, take) {
   const given = () => {

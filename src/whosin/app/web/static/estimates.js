@@ -1,6 +1,6 @@
 // What a question would cost and how good its answer would be, before anything is spent.
 
-import { atMost, h, number } from "./dom.js";
+import { atMost, dataTable, h, number } from "./dom.js";
 import { term } from "./glossary.js";
 
 // Words as one more sentence of a line.
@@ -24,9 +24,8 @@ export function tableEstimates({ tables = [], measured = [] }, open) {
   const error = (each) =>
     each.least_error === undefined ? number(each.standard_error, 4) : `${number(each.least_error, 4)} to ${number(each.largest_error, 4)}`;
   const cost = (each) => (each.rho === undefined ? `ε = ${number(each.epsilon, 3)}` : `ρ = ${number(each.rho, 3)}`);
-  const rows = (listed, last) => listed.map((each) => h("tr", {}, h("td", {}, named(each)), h("td", { class: "r" }, last(each))));
-  const table = (heads, body) =>
-    h("table", {}, h("thead", {}, h("tr", {}, h("th", { scope: "col" }, heads[0]), h("th", { scope: "col", class: "r" }, heads[1]))), h("tbody", {}, body));
+  const rows = (listed, last) => listed.map((each) => [named(each), last(each)]);
+  const form = { right: Boolean, room: "tall" };
   return h(
     "details",
     { class: "estimated", open },
@@ -34,10 +33,8 @@ export function tableEstimates({ tables = [], measured = [] }, open) {
     h(
       "div",
       { class: "pair" },
-      h("div", { class: "tall", tabindex: "0", role: "region", "aria-label": "how exact each table will be" },
-        table(["table", term("table", "standard error of a cell")], rows(tables, error))),
-      h("div", { class: "tall", tabindex: "0", role: "region", "aria-label": "what will be measured" },
-        table(["will be measured", "at the cost of"], rows(measured, (each) => `${each.differences?.length ? "differences, " : ""}${cost(each)}`))),
+      dataTable("how exact each table will be", ["table", term("table", "standard error of a cell")], rows(tables, error), form),
+      dataTable("what will be measured", ["will be measured", "at the cost of"], rows(measured, (each) => `${each.differences?.length ? "differences, " : ""}${cost(each)}`), form),
     ),
   );
 }
@@ -67,7 +64,7 @@ export function expectations(estimate) {
 }
 
 // A change that was tried, in the words of this page. `nameOf`: what it calls the question of a title.
-function suggestionWords({ change, query, before, after, about: titles, delta, added_up: added, words }, nameOf) {
+function suggestionWords({ change, query, before, after, about: titles, delta, added_up: added, alone, words }, nameOf) {
   const about = titles.map(nameOf);
   const within = (value) => `±\u00a0${atMost(value, 3)}`;
   const what = {
@@ -76,7 +73,7 @@ function suggestionWords({ change, query, before, after, about: titles, delta, a
     optimal: "Divide the budget for the least error",
   }[change];
   if (!what) return words;
-  const sums = added === undefined ? "" : `, and “${about[0]}”, added up, ${within(added)}`;
+  const sums = added === undefined ? "" : `, and “${about[0]}”, added up, ${within(added)}${alone === undefined ? "" : ` instead of ${within(alone)}${added > alone ? ", which is worse" : ""}`}`;
   return `${what}: “${nameOf(query)}” ${within(after)} instead of ${within(before)}${sums}.`;
 }
 

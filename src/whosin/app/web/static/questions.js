@@ -2,7 +2,7 @@
 
 import { columns, declaredColumns, domains, isThere, unitChosen, unitColumn, groupable, isPeriod, problemOfTable, relatedKeys, stillDeclared, summable, tableKeys, unfinished } from "./data.js";
 import { get, post } from "./api.js";
-import { $, allowed, clearErrors, h, showError } from "./dom.js";
+import { $, allowed, clearErrors, h, labelled, showError } from "./dom.js";
 import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
 import { costLine, expectations, sentence, suggestions, tableEstimates } from "./estimates.js";
 import { term } from "./glossary.js";
@@ -104,45 +104,24 @@ export function loadQueries(given) {
 
 function questions(given) {
   return given.map(({ kind, name, column, columns: several, by = several, where, weight, ...kept }) => {
-    const extra = KINDS[kind]?.extra?.[0];
-    const text = extra && kept[extra] !== undefined ? String(kept[extra]) : (KINDS[kind]?.extra?.[2] ?? "");
-    if (extra) delete kept[extra];
-    const typed = loadFields(KINDS[kind]?.more ?? [], kept);
-    return {
-      kind,
-      name: name ?? "",
-      column: column ?? "",
-      by: new Set(typeof by === "string" ? [by] : (by ?? [])),
-      where: where ?? "",
-      weight: String(weight ?? 1),
-      extra: text,
-      typed,
-      kept,
-      open: given.length <= MOST_OPEN,
-    };
+    const shape = KINDS[kind] ?? {};
+    const [extra, , example = ""] = shape.extra ?? [];
+    const text = String(kept[extra] ?? example);
+    delete kept[extra];
+    const typed = loadFields(shape.more ?? [], kept);
+    const names = new Set(typeof by === "string" ? [by] : (by ?? []));
+    return { kind, name: name ?? "", column: column ?? "", by: names, where: where ?? "", weight: String(weight ?? 1), extra: text, typed, kept, open: given.length <= MOST_OPEN };
   });
 }
 
 function text(query, index, key, label, placeholder = "") {
   const id = `query-${index}-${key}`;
   const field = `queries.${index}.${key === "extra" ? KINDS[query.kind].extra[0] : key}`;
-  return h(
-    "div",
-    {},
-    h("label", { for: id }, label),
-    h("input", {
-      id,
-      value: query[key],
-      placeholder,
-      autocomplete: "off",
-      "data-field": field,
-      oninput: (event) => {
-        query[key] = event.target.value;
-        changed();
-      },
-    }),
-    h("p", { class: "error", "data-error": field }),
-  );
+  const typed = (event) => {
+    query[key] = event.target.value;
+    changed();
+  };
+  return labelled(label, h("input", { id, value: query[key], placeholder, autocomplete: "off", "data-field": field, oninput: typed }), field);
 }
 
 function about(query, index) {
@@ -150,26 +129,14 @@ function about(query, index) {
   const names = choices(query.kind);
   query.column ||= (KINDS[query.kind].column === "periods" ? names.find(isPeriod) : names[0]) ?? "";
   if (query.column && !names.includes(query.column)) names.push(query.column); // what was chosen is never another one by itself
-  return h(
-    "div",
-    {},
-    h("label", { for: id }, "Column"),
-    h(
-      "select",
-      {
-        id,
-        "data-field": `queries.${index}.column`,
-        onchange: (event) => {
-          query.column = event.target.value;
-          changed();
-        },
-      },
-      query.column
-        ? names.map((name) => h("option", { value: name, selected: name === query.column }, name))
-        : [h("option", { value: "" }, { cells: "declare values or bins first", periods: "choose …" }[KINDS[query.kind].column] ?? "declare a range first"), ...names.map((name) => h("option", { value: name }, name))],
-    ),
-    h("p", { class: "error", "data-error": `queries.${index}.column` }),
-  );
+  const lack = { cells: "declare values or bins first", periods: "choose …" }[KINDS[query.kind].column] ?? "declare a range first";
+  const options = names.map((name) => h("option", { value: name, selected: name === query.column }, name));
+  const chosen = (event) => {
+    query.column = event.target.value;
+    changed();
+  };
+  const field = `queries.${index}.column`;
+  return labelled("Column", h("select", { id, "data-field": field, onchange: chosen }, query.column ? [] : h("option", { value: "" }, lack), options), field);
 }
 
 // What a question can be grouped by. A scenario may name what this page does not offer, such as
@@ -213,7 +180,7 @@ function groups(query, index) {
 }
 
 function card(query, index) {
-  const shape = KINDS[query.kind] ?? { label: query.kind };
+  const shape = KINDS[query.kind] ?? {};
   const fields = fieldControls(shape.more ?? [], query.typed, index, changed, (id) => {
     renderQueries();
     $(id).focus();
@@ -262,28 +229,26 @@ export function removeQuestion(index) {
   changed();
 }
 
-// A question in a few words: the mean of wage by union.
-function inWords(query) {
-  const { label, column, needsBy, columns: several } = KINDS[query.kind] ?? { label: query.kind };
-  const names = [["cells", "any", "periods"].includes(column) ? query.column : "", ...query.by].filter(Boolean);
-  const words = capital(label);
-  if (!names.length && !query.column) return words;
-  if (column === "cells") return words.replace("a column", names.join(" and "));
-  if (column === "periods") return `${words}: ${names.join(", ")}`;
-  if (column === "any") return `${words}: ${query.column}`;
-  const about = column && query.column ? words.replace("a column", query.column) : words;
-  if (!names.length) return about;
-  return several || needsBy ? `${about}: ${names.join(", ")}` : `${about} by ${names.join(" and ")}`;
+// A question as its answer is called in every report: mean of wage by union.
+const COUNTS = { count: "number of people", rows: "number of rows" };
+function inWords({ kind, column, by }) {
+  const about = KINDS[kind]?.column && column ? ` of ${column}` : "";
+  return capital(`${COUNTS[kind] ?? kind}${about}${by.size ? ` by ${[...by].join(", ")}` : ""}`);
 }
 
-const inShort = (query) => [query.name.trim() && inWords(query), query.where.trim() && `where ${query.where.trim()}`].filter(Boolean).join(" · ");
+const inShort = (query) => [query.name.trim() && inWords(query), condition(query)].filter(Boolean).join(" · ");
 
-// What this page calls a question.
+// What this page calls a question: by itself, and with the rows that it is about.
 const nameOf = (query) => query.name.trim() || inWords(query);
+const condition = (query) => query.where.trim() && `where ${query.where.trim()}`;
+const wholeName = (query) => [nameOf(query), condition(query)].filter(Boolean).join(" ");
 export const pageName = (batch, title) => {
   const query = asked[questionTitled(batch, title)];
-  return query ? nameOf(query) : title;
+  return query ? wholeName(query) : title;
 };
+
+// What will be asked, and what each answer costs, for whoever is about to pay.
+export const costLines = (batch) => askable().map((index, place) => `${wholeName(asked[index])}: ${batch.estimates[place].cost}`);
 
 // The question of this title in the newest estimate.
 export const questionTitled = (batch, title) => askable()[batch.estimates.findIndex((each) => each.title === title)];
@@ -292,7 +257,7 @@ function price(query, index) {
   return h(
     "section",
     { class: "price", "aria-label": `price of question ${index + 1}` },
-    h("h3", {}, nameOf(query)),
+    h("h3", {}, wholeName(query)),
     h("p", { class: "cost", id: `cost-${index}` }),
     h("div", { id: `estimate-${index}` }),
     h("div", { id: `cautions-${index}` }),
@@ -322,7 +287,7 @@ export function renderQueries() {
 export const questionState = () => asked.map((query) => ({ ...query, by: [...query.by] }));
 
 export function restoreQuestions(kept) {
-  asked = kept.filter((query) => KINDS[query.kind]).map((query) => ({ ...query, by: new Set(query.by) }));
+  asked = kept.map((query) => ({ ...query, by: new Set(query.by) }));
   renderQueries();
 }
 
@@ -355,7 +320,7 @@ function sharedCaution(group) {
   // A tick helps all of them only where each of them has a column to tick.
   const all = group.every(({ each }) => each.columns.length);
   const columns = all ? [...new Set(group.flatMap(({ each }) => each.columns))] : [];
-  return h("p", { class: "caution" }, h("strong", {}, `${group.map(({ index }) => nameOf(asked[index])).join(" · ")}: `), caution({ ...group[0].each, columns }));
+  return h("p", { class: "caution" }, h("strong", {}, `${group.map(({ index }) => wholeName(asked[index])).join(" · ")}: `), caution({ ...group[0].each, columns }));
 }
 
 // `apply`: what each change that is suggested does to the form. `asksWhose`: whether nobody has said
@@ -381,7 +346,7 @@ export function showEstimate(batch, apply = {}, asksWhose = false) {
       ...(estimate?.cautions ?? []).filter(own).map((each) => h("p", { class: "caution" }, caution(each))),
       ...(known && !batch.stored && batch.paid[asking.indexOf(index)] ? [h("p", { class: "caution" }, "This was asked and paid for before, and its answer is stored. Here it would be asked anew, and paid for again.")] : []),
     );
-    line.closest(".price").querySelector("h3").textContent = nameOf(query);
+    line.closest(".price").querySelector("h3").textContent = wholeName(query);
     $(`open-${index}`).textContent = lack === null ? "" : `Not finished: ${lack}.`;
     if (lack !== null) line.textContent = `Not finished, and not in the cost: ${lack}.`;
     else if (!estimate) line.textContent = "";

@@ -6,15 +6,15 @@ import { download, get, latest, lost, post } from "./api.js";
 import { answers } from "./answers.js";
 import { beliefChart, ratesChart } from "./charts.js";
 import { showProblems } from "./columns.js";
-import { columns, declaredColumns, domains, forgetLook, showNumbers, unitChosen, loadDomains, loadRelated, loadTable, problemOfTable, relatedKeys, restoreTable, tableKeys, tableState, unfinished, useTable } from "./data.js";
+import { amount, columns, declaredColumns, domains, forgetLook, showNumbers, unitChosen, openTable, problemOfTable, relatedKeys, restoreTable, tableKeys, tableState, unfinished } from "./data.js";
 import { $, allowed, ask, atMost, clearErrors, debounce, h, number, onFile, reasons, sections, showError } from "./dom.js";
 import { linkNumbers, term } from "./glossary.js";
-import { allFinished, askable, countAsked, loadQueries, pageName, queries, questionState, questionTitled, removeQuestion, renderQueries, restoreQuestions, showEstimate } from "./questions.js";
+import { allFinished, askable, costLines, countAsked, loadQueries, pageName, queries, questionState, questionTitled, removeQuestion, renderQueries, restoreQuestions, showEstimate } from "./questions.js";
 import { declaredWords, foundWords, look } from "./look.js";
 import { profileEditor } from "./profile.js";
 import { forget, pending, remember, restore, saveSoon, startState } from "./state.js";
 import { currentStep, go, refreshSteps, showStep, startSteps, visit, visitedSteps } from "./steps.js";
-import { capital, inPageWords } from "./words.js";
+import { capital, inPageWords, label as fieldLabel } from "./words.js";
 
 const plan = latest();
 const estimate = latest();
@@ -33,7 +33,9 @@ const linked = () => chosen("linked") === "yes" && !values();
 const candidates = () => chosen("target") === "rho"; // who is looking is part of that target
 const uninformed = () => chosen("knows") === "nothing" && !values();
 const fewKnown = () => chosen("knows") === "few" && !values();
-const asked = () => !candidates() && !linked() && !uninformed(); // the beliefs are asked for
+const named = () => $("family").value.trim() !== "" && !candidates();
+const asked = () => !candidates() && !linked() && !uninformed() && !named(); // the beliefs are asked for
+const figure = (id) => amount($(id).value);
 const targets = () => [...document.querySelectorAll('input[name="target"]')].map((radio) => radio.value);
 const SLIDERS = ["posterior", "gamma", "gain"];
 const PERCENT = ["posterior", "gain", "rho"];
@@ -56,14 +58,13 @@ const whole = (id) => (/^\s*-?\d+\s*$/.test($(id).value) ? Number($(id).value) :
 function adversary() {
   const secret = values() ? { secret: "value" } : {};
   if (candidates()) return secret;
+  const people = Number($("delta").value) && $("people").value.trim() ? { people: whole("people") } : {};
+  if (named()) return { family: $("family").value.trim(), ...people };
   if (linked()) return { linked: whole("group-size") };
   if (uninformed()) return { uninformed: true };
   const prior = `${$("low-text").value.trim()}%..${$("high-text").value.trim()}%`;
   if (values()) return { prior, ...secret };
-  if (fewKnown()) {
-    const people = Number($("delta").value) && $("people").value.trim() ? { people: whole("people") } : {};
-    return { prior, known: whole("known"), ...people };
-  }
+  if (fewKnown()) return { prior, known: whole("known"), ...people };
   return chosen("size") === "yes" ? { prior, "size-known": true } : { prior };
 }
 
@@ -80,7 +81,7 @@ function target() {
   if (SLIDERS.includes(kind)) wanted[kind] = spelled(kind, $(`${kind}-text`));
   else if (own.length) for (const field of own) wanted[field.dataset.word] = spelled(field.dataset.word, field);
   else wanted[kind] = true;
-  if ($("delta").value.trim()) wanted.delta = $("delta").value.trim();
+  for (const word of ["delta", "reserve"]) if ($(word).value.trim()) wanted[word] = $(word).value.trim();
   return wanted;
 }
 
@@ -111,34 +112,39 @@ function priorWords(low, high) {
   if (candidates()) return "";
   if (linked()) return "Anything from certain that they are not to certain that they are.";
   if (uninformed()) return "As unsure as a coin toss.";
-  return `From ${low}% (${beliefWords(low)}) to ${high}% (${beliefWords(high)}).`;
+  if (named()) return "As the adversaries that are named below.";
+  return Number.isNaN(low + high) ? "" : `From ${number(low)}% (${beliefWords(low)}) to ${number(high)}% (${beliefWords(high)}).`;
 }
 
 function words() {
-  const low = Number($("low-text").value);
-  const high = Number($("high-text").value);
+  const [low, high] = [figure("low-text"), figure("high-text")];
   $("prior-words").textContent = priorWords(low, high);
   const kind = chosen("target");
-  const after = Number($("posterior-text").value);
-  const factor = Number($("gamma-text").value);
+  const after = figure("posterior-text");
   const most = asked() ? high : 50;
-  $("target-words").textContent = {
-    posterior: `Nobody becomes more than ${after}% sure (${beliefWords(after)}).`,
-    gamma: `A belief of 10% may become ${atMost(Math.min(100, 10 * factor))}%, and not more.`,
-    gain: `A belief of ${most}% may become ${atMost(Math.min(100, most + Number($("gain-text").value)))}%, and not more.`,
-    rho: `Each of them is ${number(100 / Number($("candidates").value))}% likely before.`,
+  const said = {
+    posterior: `Nobody becomes more than ${number(after)}% sure (${beliefWords(after)}).`,
+    gamma: `A belief of 10% may become ${atMost(Math.min(100, 10 * figure("gamma-text")))}%, and not more.`,
+    gain: `A belief of ${most}% may become ${atMost(Math.min(100, most + figure("gain-text")))}%, and not more.`,
+    rho: `Each of them is ${number(100 / figure("candidates"))}% likely before.`,
     epsilon: "The strength of plain differential privacy, given directly.",
   }[kind] ?? "";
+  $("target-words").textContent = said.includes("NaN") ? "" : said;
   for (const name of targets()) $(`target-${name}`).hidden = kind !== name;
-  const [alone, few] = [linked() && !candidates(), fewKnown()];
-  $("group").hidden = $("linked-note").hidden = !alone;
-  $("few").hidden = $("few-note").hidden = !(few && !linked() && !candidates());
-  $("nothing-note").hidden = !(uninformed() && !linked() && !candidates());
+  const [few, chosenBelow] = [fewKnown(), candidates() || named()];
+  $("group").hidden = $("linked-note").hidden = !linked() || chosenBelow;
+  $("few").hidden = $("few-note").hidden = !few || linked() || chosenBelow;
+  if (named()) $("family").closest("details").open = true; // it is what decides
+  const failing = Boolean($("delta").value.trim());
+  $("crowd").hidden = !failing || ($("few").hidden && !named());
+  $("reserved").hidden = !failing && !$("reserve").value.trim();
+  $("nothing-note").hidden = !uninformed() || linked() || chosenBelow;
   $("rho-note").hidden = !candidates();
   $("beliefs").disabled = !asked();
-  $("knows").disabled = linked() || candidates() || values();
+  $("secrets").disabled = named();
+  $("knows").disabled = linked() || chosenBelow || values();
   $("sizes").disabled = !asked() || few || values();
-  $("links").disabled = candidates() || values() || chosen("knows") !== "all";
+  $("links").disabled = chosenBelow || values() || chosen("knows") !== "all";
 }
 
 function figures(view) {
@@ -178,6 +184,7 @@ async function needs() {
     }
     planned = null;
     $("needs-words").textContent = "Something above needs another look.";
+    $("target-words").textContent = "";
     showError(inPageWords(error), "target");
     refreshSteps();
     return;
@@ -242,9 +249,20 @@ async function cost() {
     priced = null;
     showEstimate(null);
     // All mistakes, the first last: it stays where two have one place.
-    if (!lost(error)) for (const each of [...(error.mistakes ?? [error])].reverse()) showError(inPageWords(each, asking), "budget");
+    if (!lost(error)) for (const each of [...(error.mistakes ?? [error])].reverse()) showError(inPageWords(withColumn(each), asking), "budget");
   }
   showRelease();
+}
+
+// The server never names the columns of a file that may have no header. This page lists them.
+function withColumn(error) {
+  const typed = error.message.match(/^the table has no column '(.+?)'(?!.*did you mean)/)?.[1];
+  const meant = typed && columns().find(({ name }) => {
+    const same = [...name, ""].findIndex((letter, place) => letter !== typed[place]);
+    const [left, rest] = [name.slice(same), typed.slice(same)];
+    return name.length > 1 && (left.slice(1) === rest || left === rest.slice(1) || left.slice(1) === rest.slice(1));
+  });
+  return meant ? { ...error, field: error.field, message: `the table has no column “${typed}”; did you mean “${meant.name}”?` } : error;
 }
 
 // What the suggestions of an estimate do to this form.
@@ -292,6 +310,7 @@ function showRelease() {
   } else if (priced && chosenOr("whose") !== "continues") $("whose").hidden = true;
   const again = $("again").checked;
   $("before").hidden = !priced?.stored;
+  $("before-words").textContent = `These questions about these rows were paid for before. ${again ? "They are asked anew, and paid for again." : "Releasing shows the stored answers and spends nothing."}`;
   const shows = Boolean(priced?.stored) && !again;
   const refused = priced?.refusal && !shows;
   $("refused").replaceChildren(...(refused && priced.lacks_budget && !undecided() ? waysOut() : []));
@@ -334,7 +353,7 @@ function waysOut() {
   const paid = paidBefore();
   const ways = [
     [h("a", { href: "#ledger" }, "Open the stored answers"), " of what was paid for; that spends nothing."],
-    ...(fits >= 1 && paid.length && paid.length < priced.paid.length ? [[button(`Leave out the ${paid.length === 1 ? "question" : `${paid.length} questions`} paid before`, leavePaid), " and ask the others alone, with a smaller share."]] : []),
+    ...(fits >= 1 && paid.length && paid.length < priced.paid.length ? [[button(`Leave out the ${paid.length === 1 ? "question" : `${paid.length} questions`} paid for before`, leavePaid), " and ask the others alone, with a smaller share."]] : []),
     ...(fits >= 1 ? [[button(`Spend ${fits}% of the promise`, () => setShare(fits)), " which is what is left. Fewer questions then stay more exact."]] : []),
     [curator ? "More does not fit this promise. A further promise to the same people adds to it: whoever answers for the data decides that." : "Ask the curator, who decides whether these people can be promised less."],
   ];
@@ -363,10 +382,16 @@ function showShare() {
   const spends = period === null || $("share").value.trim() !== "100" ? "" : `These questions spend the share of today’s period, ${number(period)}% of the promise; a share of your own is of the whole.`;
   $("schedule-words").textContent = words + spends;
   $("schedule-drop").hidden = !dated;
-  const part = priced?.total_epsilon ?? null;
-  const known = part !== null && !priced.stored;
-  const left = known ? stays() : 0;
-  $("share-words").textContent = !known ? "" : left > 0 ? `ε = ${allowed(left)} stays for later questions about these people.` : "Nothing stays for later questions about these people.";
+  $("share-words").textContent = staysWords();
+}
+
+// Whose budget pays is not known before somebody says so, and then neither is what stays of it.
+function staysWords() {
+  if ((priced?.total_epsilon ?? null) === null || (priced.stored && !$("again").checked)) return "";
+  if (undecided()) return "What stays for later depends on whose budget pays: Release asks.";
+  if (priced.refusal) return priced.lacks_budget ? `This does not fit what is left for “${priced.dataset}”.` : "";
+  const left = stays();
+  return left > 0 ? `ε = ${allowed(left)} stays for later questions about these people.` : "Nothing stays for later questions about these people.";
 }
 
 // What is left after this release; what is less than a thousandth of the promise is nothing.
@@ -445,6 +470,7 @@ async function releaseNow() {
     const repeated = fresh ? "all of these" : paidBefore().length ? `${paidBefore().length} of these` : "";
     const lines = [
       priced.promise,
+      h("ul", { class: "asked" }, costLines(priced).map((line) => h("li", {}, line))),
       h("p", {}, h("strong", {}, `${priced.estimates.length === 1 ? "1 answer" : `${priced.estimates.length} answers`} will spend ${priced.total} of ε = ${allowed(priced.epsilon)}, for good.`)),
       $("share-words").textContent,
       priced.together.length ? priced.together.find((line) => line.includes("after this release")) : null,
@@ -503,12 +529,13 @@ async function reopen({ title, dataset, body }) {
 
 // Loading a scenario
 
+// A share of one in per cent; 1/3 is 100/3, since a promise that was rounded is another one.
 const asPercent = (text) => {
   const spelled = String(text).trim();
   if (spelled.endsWith("%")) return spelled.slice(0, -1);
-  const [top, bottom] = spelled.split("/");
-  const value = bottom === undefined ? Number(top) : Number(top) / Number(bottom);
-  return String(Number((value * 100).toPrecision(12)));
+  const [top, bottom = 1] = spelled.split("/").map(Number);
+  const percent = Number(((100 * top) / bottom).toPrecision(15));
+  return bottom === 1 || percent * bottom === 100 * top ? String(percent) : `${100 * top}/${bottom}`;
 };
 
 const choose = (name, value) => {
@@ -517,7 +544,7 @@ const choose = (name, value) => {
 
 const both = (id, text) => {
   $(`${id}-text`).value = text;
-  $(id).value = text;
+  $(id).value = amount(text);
 };
 
 // As people type it: in per cent, or a profile as 0.1:0.3,0.5:0.6.
@@ -530,8 +557,10 @@ function spelledOut(word, value) {
 async function load(view) {
   const loaded = view.scenario;
   const who = loaded.adversary ?? {};
-  const { delta, reserve: _, candidates: several, ...wanted } = loaded.target; // a reserve is the ledger's
-  const [kind, value] = Object.entries(wanted)[0] ?? ["posterior", "60%"];
+  const { delta, reserve, candidates: several, ...wanted } = loaded.target;
+  const kind = targets().find((each) => each in wanted);
+  if (!kind) throw new Error("The scenario does not say how sure anyone may become: its [target] needs a line such as posterior = 0.6.");
+  const value = wanted[kind];
   if (wanted.rho !== undefined && Object.keys(who).some((word) => word !== "secret")) {
     throw new Error("With several candidates this page takes no [adversary]; whosin release does.");
   }
@@ -539,6 +568,7 @@ async function load(view) {
   choose("knows", who.uninformed ? "nothing" : who.known === undefined ? "all" : "few");
   if (who.known !== undefined) $("known").value = who.known;
   $("people").value = who.people ?? "";
+  $("family").value = who.family ?? "";
   choose("linked", who.linked ? "yes" : "no");
   if (who.linked) $("group-size").value = who.linked;
   choose("size", who["size-known"] ? "yes" : "no");
@@ -554,6 +584,7 @@ async function load(view) {
   if (several !== undefined) $("candidates").value = several;
   $("target-rho").closest("details").open = !SLIDERS.includes(kind) || Boolean(delta);
   $("delta").value = delta ?? "";
+  $("reserve").value = reserve ?? "";
   $("title").value = loaded.title ?? "Release";
   loadAbout(loaded.about);
   const { noise, share, split } = loaded.budget ?? {};
@@ -561,13 +592,9 @@ async function load(view) {
   $("split").value = split ?? "weights";
   $("share").value = share === undefined ? "100" : asPercent(share);
   schedule = loaded.schedule ?? {};
-  if (await useTable(loaded.table.source)) {
-    loadTable(loaded.table);
-    await loadRelated(loaded);
-    loadDomains(loaded.domains ?? {});
-    loadQueries(loaded.queries);
-    visit(["data", "people", "promise", "questions"]); // whoever wrote it has seen them
-  } else loadQueries([]);
+  await openTable(loaded);
+  loadQueries(loaded.queries);
+  visit(["data", "people", "promise", "questions"]); // whoever wrote it has seen them
   $("scenario-notes").textContent = ["Loaded.", ...view.notes].join(" ");
   saveSoon();
   await needs();
@@ -587,7 +614,7 @@ async function loading(reading) {
 // Targets that this page has no slider for, as /api/kinds lists them.
 function offerTargets(kinds) {
   const help = Object.fromEntries(kinds.words.target.map((word) => [word.name, word]));
-  const label = (word) => capital(help[word].help.replace(/^Or (the )?|\.$/g, ""));
+  const label = (word) => fieldLabel(`target.${word}`) ?? capital(help[word].help.replace(/^Or (the )?|\.$/g, ""));
   for (const words of kinds.targets) {
     const [kind] = words;
     if (targets().includes(kind)) continue;
@@ -629,11 +656,11 @@ export async function start(hello) {
       changedPlan();
     });
     $(`${id}-text`).addEventListener("input", () => {
-      $(id).value = $(`${id}-text`).value;
+      $(id).value = figure(`${id}-text`);
       changedPlan();
     });
   }
-  for (const id of ["epsilon", "delta", "group-size", "known", "people", "rho", "candidates"]) $(id).addEventListener("input", changedPlan);
+  for (const id of ["epsilon", "delta", "reserve", "group-size", "known", "people", "family", "rho", "candidates"]) $(id).addEventListener("input", changedPlan);
   for (const radio of document.querySelectorAll('#step-promise input[type="radio"]')) {
     radio.addEventListener("change", () => {
       if (radio.name === "linked" && linked() && chosen("target") === "posterior") {
@@ -641,12 +668,6 @@ export async function start(hello) {
       }
       changedPlan();
     });
-  }
-  for (const [id, field] of [["low-text", "adversary.prior"], ["high-text", "adversary.prior"],
-    ["posterior-text", "target.posterior"], ["gamma-text", "target.gamma"],
-    ["gain-text", "target.gain"], ["rho", "target.rho"], ["candidates", "target.candidates"],
-    ["known", "adversary.known"], ["people", "adversary.people"], ["epsilon", "target.epsilon"], ["delta", "target.delta"], ["group-size", "adversary.linked"]]) {
-    $(id).dataset.field = field;
   }
   for (const id of ["title", "share"]) $(id).addEventListener("input", changed);
   $("split").addEventListener("change", changed);

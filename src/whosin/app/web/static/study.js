@@ -3,28 +3,10 @@
 
 import { get, latest, post, saveBlob } from "./api.js";
 import { manhattanChart } from "./charts.js";
-import { $, allowed, ask, clearErrors, h, sections, showError } from "./dom.js";
+import { $, allowed, ask, clearErrors, dataTable, h, sections, showError } from "./dom.js";
 import { linkNumbers } from "./glossary.js";
 import { capital, inPageWords } from "./words.js";
 
-const FIELDS = {
-  "study-name": "study",
-  "study-cases": "cases",
-  "study-controls": "controls",
-  "study-snps": "snps",
-  "study-effective": "effective_snps",
-  "study-relation": "relation",
-  "study-low": "adversary.prior",
-  "study-high": "adversary.prior",
-  "study-posterior": "target.posterior",
-  "study-odds": "odds_ratio",
-  "study-frequency": "frequency",
-  "study-top": "top",
-  "study-numbers": "numbers",
-  "study-score": "score",
-  "study-threshold": "threshold",
-  "study-share": "share",
-};
 const RELATIONS = [
   ["", "choose …", "It decides what is protected, and has no default. Advice compares all three."],
   ["genotype", "What someone’s genotype is", "Neighbouring studies: one participant has another genotype (genotype)."],
@@ -35,6 +17,7 @@ const SIZES = ["study-cases", "study-controls", "study-snps"];
 const asking = latest();
 let curator = false;
 
+const keyOf = (id) => id.replace("study-", ""); // of a size
 const value = (id) => $(id).value.trim();
 const whole = (id) => (/^-?\d+$/.test(value(id)) ? Number(value(id)) : value(id));
 const hopes = () => value("study-odds").split(",").filter((part) => part.trim()).length;
@@ -57,7 +40,7 @@ function promise() {
 function forecastBody() {
   const body = { ...promise(), odds_ratio: value("study-odds"), frequency: value("study-frequency") };
   if (value("study-name")) body.study = value("study-name");
-  else for (const id of SIZES) if (value(id)) body[FIELDS[id]] = whole(id);
+  else for (const id of SIZES) if (value(id)) body[keyOf(id)] = whole(id);
   if (value("study-effective")) body.effective_snps = whole("study-effective");
   return body;
 }
@@ -82,11 +65,8 @@ function show(error, otherwise) {
 function drawn(parts, title) {
   return parts.map(({ text, aside, heads, rows, right }, place) => {
     if (!heads.length) return h("p", { class: aside ? "note" : null }, linkNumbers(text));
-    const side = (head) => (right.includes(head) ? "r" : null);
-    return h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `${title}, table ${parts.slice(0, place + 1).filter((part) => part.heads.length).length}` },
-      h("table", {},
-        h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col", class: side(head) }, head)))),
-        h("tbody", {}, rows.map((row) => h("tr", {}, row.map((cell, index) => h("td", { class: side(heads[index]) }, cell)))))));
+    const number = parts.slice(0, place + 1).filter((part) => part.heads.length).length;
+    return dataTable(`${title}, table ${number}`, heads, rows, { right: (index) => right.includes(heads[index]) });
   });
 }
 
@@ -101,7 +81,7 @@ async function forecast(kind, title, more = () => null) {
     const body = forecastBody();
     if (kind === "advice" && !value("study-top")) delete body.top; // how many is part of the advice
     const view = await asking(`/api/study/${kind}`, body);
-    for (const id of SIZES) if (value("study-name")) $(id).value = String(view[FIELDS[id]]);
+    for (const id of SIZES) if (value("study-name")) $(id).value = String(view[keyOf(id)]);
     place.replaceChildren(h("section", { class: "card", "aria-label": title },
       h("h2", {}, title), h("p", { class: "lead" }, view.lead), ...drawn(view.parts, title), more(view)));
   } catch (error) {
@@ -234,7 +214,6 @@ export async function showStudies() {
 
 export function startStudy(mayRelease) {
   curator = mayRelease;
-  for (const [id, field] of Object.entries(FIELDS)) $(id).dataset.field = `study.${field}`;
   $("study-relation").replaceChildren(...RELATIONS.map(([name, words]) => h("option", { value: name }, words)));
   relationChosen();
   $("study-relation").addEventListener("change", relationChosen);

@@ -2,7 +2,7 @@
 // they have two columns, one opened at a time where there are many. What is in a table, how many
 // decimals are worth showing and whether the totals agree, the route said.
 
-import { h } from "./dom.js";
+import { dataTable, h } from "./dom.js";
 import { term } from "./glossary.js";
 
 const OPEN = { tables: 12, cells: 150 }; // an answer that is shown whole, side by side
@@ -45,19 +45,12 @@ const marked = (read, cell) => [
 
 function list(table, read) {
   const count = Math.min(table.cells, MOST);
-  const heads = table.labels ? table.keys : ["cell"];
+  const keys = table.labels ? table.keys : ["cell"];
+  const heads = [...keys, ...(read.whole ? ["whole number, biased"] : ["estimate", term("margin", "95% margin")])];
+  const lines = Array.from({ length: count }, (_, cell) =>
+    [...read.labels(cell).map(String), marked(read, cell), ...(read.whole ? [] : [`±\u00a0${read.margin(cell)}`])]);
   return [
-    h(
-      "table",
-      {},
-      h("thead", {}, h("tr", {}, heads.map((key) => h("th", { scope: "col" }, key)),
-        h("th", { scope: "col", class: "r" }, read.whole ? "whole number, biased" : "estimate"),
-        read.whole ? null : h("th", { scope: "col" }, term("margin", "95% margin")))),
-      h("tbody", {}, Array.from({ length: count }, (_, cell) =>
-        h("tr", {}, read.labels(cell).map((label) => h("td", {}, String(label))),
-          h("td", { class: "r" }, marked(read, cell)),
-          read.whole ? null : h("td", {}, `±\u00a0${read.margin(cell)}`)))),
-    ),
+    dataTable(`${table.title}, table`, heads, lines, { right: (index) => index === keys.length }),
     table.cells > count ? h("p", { class: "note" }, `… ${table.cells - count} more in the file`) : null,
   ];
 }
@@ -97,7 +90,7 @@ function body(answer, table, chosen) {
   const margin = read.whole ? "Whole numbers from 0 up: biased, and without margins of error." : [term("margin", "95% margin of error"), `: ${said}.`];
   return [
     h("p", { class: "note" }, margin),
-    h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `${table.title}, table` }, two ? crosstab(table, read) : list(table, read)),
+    two ? h("div", { class: "wide", tabindex: "0", role: "region", "aria-label": `${table.title}, table` }, crosstab(table, read)) : list(table, read),
   ];
 }
 

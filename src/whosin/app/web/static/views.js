@@ -3,9 +3,10 @@
 import { keep, storedAnswers } from "./answers.js";
 import { get, post } from "./api.js";
 import { budgetChart, curveChart, meter } from "./charts.js";
-import { $, ask, clearErrors, h, number, onFile, reasons, s, sections, showError } from "./dom.js";
+import { $, ask, clearErrors, dataTable, h, labelled, number, onFile, onSubmit, reasons, s, sections, showError } from "./dom.js";
 import { linkNumbers, term } from "./glossary.js";
 import { studyResult } from "./study.js";
+import { capital } from "./words.js";
 
 // Verify
 
@@ -50,22 +51,11 @@ function startVerify() {
   onFile("channel-file", async (file) => {
     $("channel").value = await file.text();
   });
-  for (const [id, field] of [["verify-family", "family"], ["verify-claim", "at_most"], ["channel", "channel"]]) {
-    $(id).dataset.field = field;
-  }
-  $("verify").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    for (const field of ["family", "at_most", "channel", "verify"]) clearErrors(field);
+  onSubmit("verify", "verdict", "Measuring …", async () => {
     const body = { channel: $("channel").value, notion: $("verify-notion").value };
     if (!$("verify-family").disabled) body.family = $("verify-family").value;
     if ($("verify-claim").value.trim()) body.at_most = $("verify-claim").value.trim();
-    $("verdict").replaceChildren(h("p", { class: "note" }, "Measuring …"));
-    try {
-      $("verdict").replaceChildren(verdict(await post("/api/verify", body)));
-    } catch (error) {
-      $("verdict").replaceChildren();
-      showError(error, "verify");
-    }
+    return verdict(await post("/api/verify", body));
   });
 }
 
@@ -161,19 +151,9 @@ async function showMap() {
 const NAMES = { dp: ["differential privacy", "c0"], identifiability: ["identifiability", "c1"], "mutual-information": ["mutual information", "c2"] };
 
 function startDistortion() {
-  for (const [id, field] of [["to-rows", "rows"], ["to-values", "values"], ["to-prior", "prior"]]) $(id).dataset.field = field;
-  $("distortion").addEventListener("submit", async (event) => {
-    event.preventDefault();
-    for (const name of ["rows", "values", "prior", "distortion"]) clearErrors(name);
+  onSubmit("distortion", "curves", "Solving …", async () => {
     const whole = (id) => (/^\s*\d+\s*$/.test($(id).value) ? Number($(id).value) : $(id).value);
-    $("curves").replaceChildren(h("p", { class: "note" }, "Solving …"));
-    try {
-      const body = { rows: whole("to-rows"), values: whole("to-values"), prior: $("to-prior").value };
-      $("curves").replaceChildren(...drawings(await post("/api/distortion", body)));
-    } catch (error) {
-      $("curves").replaceChildren();
-      showError(error, "distortion");
-    }
+    return drawings(await post("/api/distortion", { rows: whole("to-rows"), values: whole("to-values"), prior: $("to-prior").value }));
   });
 }
 
@@ -205,36 +185,24 @@ async function history(name, where) {
   const waiting = recorded.unanswered ? ` ${recorded.unanswered} paid for and not answered yet.` : "";
   where.replaceChildren(
     h("p", { class: "holds" }, `The chain of digests is intact.${waiting}`),
-    h(
-      "div",
-      { class: "wide", tabindex: "0", role: "region", "aria-label": `history of ${name}` },
-      h(
-        "table",
-        {},
-        h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head)))),
-        h("tbody", {}, recorded.entries.map((row) => h("tr", {}, row.map((cell) => h("td", {}, cell))))),
-      ),
-    ),
+    dataTable(`history of ${name}`, heads, recorded.entries),
   );
 }
 
 // What was paid for, request by request; each can be opened again, which spends nothing.
 async function requests(name) {
   const { requests: paid, picture } = await get(`/api/ledger/requests?dataset=${encodeURIComponent(name)}`);
-  const heads = ["questions", "when", "who", "cost"];
+  const heads = ["questions", "when", "who", term("cost", "cost")];
   const several = paid.some(({ table: file }) => file && file !== name); // next month’s file, a correction
   const line = ({ request, when, who, questions, table: file, cost, answered, study, opens }) => {
-    const words = `${questions.join(", ")}${several && file ? ` (of ${file})` : ""}`;
+    const words = `${capital(questions.join("; "))}${several && file ? ` (of ${file})` : ""}`;
     const open = answered && opens
       ? h("button", { type: "button", class: "quiet", "aria-label": `Open ${words} of ${when}`, onclick: () => opened(name, request, words, study) }, words)
       : `${words} (${answered ? "published" : "not answered yet"})`;
-    return h("tr", {}, [open, when, who, cost].map((cell) => h("td", {}, cell)));
+    return [open, when, who, cost];
   };
   const table = paid.length
-    ? h("div", { class: "wide tall", tabindex: "0", role: "region", "aria-label": `paid requests of ${name}` },
-      h("table", {},
-        h("thead", {}, h("tr", {}, heads.map((head) => h("th", { scope: "col" }, head === "cost" ? term("cost", head) : head)))),
-        h("tbody", {}, paid.map(line))))
+    ? dataTable(`paid requests of ${name}`, heads, paid.map(line), { room: "wide tall" })
     : h("p", { class: "note" }, "Nothing has been paid for yet.");
   return { table, picture: budgetPicture(picture) };
 }
@@ -292,7 +260,7 @@ function goingOn(command) {
 function quotaForm(dataset, { quotas = [] }, index) {
   const at = (key) => `quota-${index}.${key}`;
   const typed = (key) => document.getElementById(at(key)).value.trim();
-  const cell = (key, label, control) => h("div", {}, h("label", { for: at(key) }, label), control, h("p", { class: "error", "data-error": at(key) }));
+  const cell = (key, label, control) => labelled(label, control, at(key));
   const input = (key, label, more) => cell(key, label, h("input", { id: at(key), "data-field": at(key), autocomplete: "off", autocapitalize: "none", ...more }));
   const open = quotas.filter(({ members }) => members.length).map(({ quota }) => quota);
   const send = async (done, body) => {

@@ -77,7 +77,7 @@ export const inLabels = (text) =>
 export const labelOf = (key) => OF_QUESTION[key] ?? capital(key.replaceAll("_", " "));
 
 // What this page calls the field of a refusal; nothing where it has no word of its own.
-function label(field) {
+export function label(field) {
   if (LABELS[field]) return LABELS[field];
   const parts = field.split(".");
   if (parts[0] === "domains" && parts.length > 1) return `What ${parts.slice(1).join(".")} may hold`;
