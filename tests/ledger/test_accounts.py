@@ -869,7 +869,7 @@ def check_settling(url: str, remote: wi.Ledger, relation: str) -> None:
     """PostgreSQL sees in a period what Python sees, wherever the period began: the server's own
     clock cannot be moved on."""
     chance, year, seen = random.Random(3), datetime.now(UTC).year, set()
-    said = {"periods": [f"{year}"], "shares": ["1/4"], "unspent": "lapses"}
+    said = {"periods": [f"{year}..{year + 1}"], "shares": ["1/4"], "unspent": "lapses"}
     remote.register("lapses", GAUSSIAN[relation], TABLE, new_people=True, schedule=said)
     state = remote.budget_state("lapses")
     assert state.schedule is not None

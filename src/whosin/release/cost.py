@@ -606,7 +606,7 @@ def state_after(
         state: of the dataset, where a ledger knows it; else it would have this schedule.
     """
     if state is None:
-        budget, today = Budget.of(plan), encoding.utc_now().date().isoformat()
+        budget, today = Budget.of(plan), encoding.today()
         planned = Schedule.plan(schedule, budget, today) if schedule else None
         state = BudgetState("", "open", plan, budget, Cost(0, 0), 0, 0, "", "", schedule=planned)
     new = [each for each in estimates if each.first is None]

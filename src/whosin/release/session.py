@@ -550,7 +550,7 @@ class Session:
         if self.share is not None or self.plan.query is not None:
             return self.share
         budget, moments = Budget.of(self.plan), list[str]()
-        today = encoding.utc_now().date().isoformat()
+        today = encoding.today()
         known = self.dataset in self.ledger.datasets()
         schedule = self.ledger.budget_state(self.dataset).schedule if known else None
         if schedule is not None and (paid := self._paid()):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from fractions import Fraction
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
@@ -29,7 +28,7 @@ from whosin.exact import (
 )
 from whosin.ledger import BudgetState
 from whosin.ledger.budget import ZERO_COST, Budget, Cost
-from whosin.ledger.encoding import INFINITE_UNITS
+from whosin.ledger.encoding import INFINITE_UNITS, today
 from whosin.ledger.entries import ReleaseRecord
 from whosin.ledger.registry import PeopleBudget
 from whosin.release import Release
@@ -290,8 +289,7 @@ def describe_summary(
     people, looked_up = read_declared(release, scenario)
     if scenario is not None:
         title = {"title": scenario.title} if "title" in release.about else {}
-        today = datetime.now(UTC).date().isoformat()
-        about |= later_statements({**section.written, **title}, release.about, today)
+        about |= later_statements({**section.written, **title}, release.about, today())
     return (
         *_describe_for_everyone(plan, release, about, looked_up, people),
         *_describe_for_officer(plan, release, about, looked_up),
