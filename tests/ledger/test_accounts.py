@@ -275,11 +275,11 @@ def test_a_million_parts_cost_what_is_paid(ledger, tmp_path):
     )
     statements: list[str] = []
     with ledger._store.turn("d", ["second"], ["p7"]) as turn:
-        turn._driver.set_trace_callback(statements.append)
-        plan = turn._driver.execute(
+        turn.connection.set_trace_callback(statements.append)
+        plan = turn.connection.execute(
             "EXPLAIN QUERY PLAN SELECT * FROM whosin_parts WHERE dataset = 'd' AND part = 'p7'"
         ).fetchall()
-        turn._driver.set_trace_callback(None)
+        turn.connection.set_trace_callback(None)
         assert turn.levels["p7"].own.epsilon == 1
     assert "USING INDEX" in str(plan)
     ledger.debit("d", "second", ask("p7", "1/2"))
