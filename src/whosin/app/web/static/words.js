@@ -56,7 +56,7 @@ const OF_QUESTION = {
   controller: "Who publishes",
   contact: "Where people can ask",
   population: "Whom it is about",
-  period: "From when the data are",
+  period: "When the data are from",
   purpose: "What it is for",
   region: "Country or region",
   decided_by: "Who chose the promise",
@@ -120,5 +120,5 @@ export function inPageWords(error, asking = []) {
   const parts = (error.field ?? "").split(".");
   if (parts[0] === "queries" && parts.length > 1) parts[1] = String(asking[Number(parts[1])] ?? parts[1]);
   const message = capital(sentence(error));
-  return { field: error.field ? parts.join(".") : error.field, message: /[.?!)]$/.test(message) ? message : `${message}.` };
+  return { field: error.field ? parts.join(".") : error.field, message: /[.?!]\)?$/.test(message) ? message : `${message}.` };
 }
