@@ -600,6 +600,7 @@ QUESTION_NAMES = {
     "deviation": "standard deviation",
     "keys": "undeclared values",
     "top": "most frequent values",
+    "marginals": "tables",
 }
 """What kinds of questions are called; the others are called as they are written."""
 COUNTS_BY_COLUMN = ("histogram", "running")

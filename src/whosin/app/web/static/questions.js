@@ -305,7 +305,7 @@ function caution({ about, columns: several, words }) {
   const same = one ? `, or tick that ${several.join(" and ")} ${are} the same in all rows of a person` : "";
   return about === "max_groups"
     ? `A person counts in one group only, though ${several.join(" and ")} may differ between their rows. Say under People how many groups a person counts in${same}.`
-    : `Only one row of a person counts, chosen at random. Say under People how many rows of a person count${same}.`;
+    : `Of a person with several rows only one counts, chosen at random. Say under People how many rows of a person count${same}.`;
 }
 
 // Cautions that several questions have in common, each said once of all of them.

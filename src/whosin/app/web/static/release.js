@@ -456,6 +456,16 @@ const freshId = () =>
 
 // The curator's look, the question, the release: nothing is paid before the answer is yes.
 async function releaseNow() {
+  if ($("go").getAttribute("aria-busy") === "true") return; // once is enough
+  $("go").setAttribute("aria-busy", "true");
+  try {
+    await lookAskRelease();
+  } finally {
+    $("go").removeAttribute("aria-busy");
+  }
+}
+
+async function lookAskRelease() {
   clearErrors("release");
   $("progress").textContent = "Seeing whether the price still holds …";
   const ready = await isReady();
