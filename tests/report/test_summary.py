@@ -176,9 +176,13 @@ def test_a_question_without_a_name_says_what_it_is_about():
     assert summary.name_question("mean", named) == "mean of wage by sex, ward"
     assert summary.name_question("wages", named) == "wages"
     assert summary.name_question("marginals", {"query": "marginals", "columns": ["sex"]}) == (
-        "marginals by sex"
+        "tables by sex"
     )
     assert summary.name_question("count", {"query": "count", "by": []}) == "number of people"
+    totals = {"query": "running", "column": "month(visit)", "by": "sex"}
+    assert summary.name_question("running", totals) == (
+        "running number of people by month(visit), sex"
+    )
 
 
 def test_the_officer_reads_why_inference_is_another_number_than_the_promise(released):

@@ -590,13 +590,29 @@ def unit_facts(privacy_unit: str, max_rows: int | None, max_groups: int | None) 
     }
 
 
-COUNT_NAMES = {"count": "number of people", "rows": "number of rows"}
+QUESTION_NAMES = {
+    "count": "number of people",
+    "rows": "number of rows",
+    "histogram": "number of people",
+    "running": "running number of people",
+    "deviation": "standard deviation",
+    "keys": "undeclared values",
+    "top": "most frequent values",
+    "marginals": "tables",
+}
+"""What kinds of questions are called; the others are called as they are written."""
+COUNTS_BY_COLUMN = ("histogram", "running")
+"""Kinds whose column says what is counted apart."""
 
 
 def name_question(title: str, question: Mapping[str, Any]) -> str:
     """What a question is called, and what it is about if nobody gave it a name."""
     if title == question.get("query"):
-        title = describe_title(COUNT_NAMES.get(title, title), question)
+        named = dict(question)
+        if title in COUNTS_BY_COLUMN and "column" in named:
+            by = named.get("by", ())
+            named["by"] = [named.pop("column"), *([by] if isinstance(by, str) else by)]
+        title = describe_title(QUESTION_NAMES.get(title, title), named)
     return add_condition(title, question)
 
 
