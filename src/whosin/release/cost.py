@@ -276,6 +276,7 @@ class CostEstimate:
         standard_error: that of each number, where the batch is split for the least error.
         by_weights: what that would be if the batch were split by weights.
         joint: the cost estimate that is debited and answered for this query and others at once.
+        place: of this query among those.
         owner: whose drafts a file's are, once it is debited (see `draft_name`).
         first: what was paid for the first step of a stream; None where it is paid now.
         request: of a step of a stream, its own name in the ledger.
@@ -309,6 +310,7 @@ class CostEstimate:
     by_weights: float | None = None
     within_words: str = ""
     joint: CostEstimate | None = None
+    place: int = 0
     owner: str = field(default="", compare=False)
     first: Spend | None = None
     request: str = ""

@@ -280,13 +280,17 @@ def _describe_gains(estimates: Sequence[CostEstimate]) -> Iterator[TextSection]:
         )
         for each in compared
     ]
-    joints = {id(each.joint): each.joint for each in compared if each.joint}
+    joints: dict[int, list[CostEstimate]] = {}
+    for each in compared:
+        if each.joint:
+            joints.setdefault(id(each.joint), []).append(each)
     yield make_section(
         "Standard error of a number, split by weights → optimal",
         TextTable((), tuple(rows), most=MAX_TERMINAL_ROWS),
         *(
-            f"Measured at once for {joint.query.title}: {measured_words(joint)}."
-            for joint in joints.values()
+            f"Measured at once for {', '.join(each.title for each in those)}: "
+            f"{measured_words(those[0].paid)}."
+            for those in joints.values()
         ),
     )
 
