@@ -596,6 +596,30 @@ def test_suggestions_are_what_the_changed_batch_says() -> None:
     )
 
 
+def test_suggestions_are_made_beside_a_question_with_a_width() -> None:
+    """What has a width has what it asks for: no suggestion is about it, and none takes it away."""
+    table, width = evenly(10), 40
+    wide = release.Count(name="wards", by="ward", within=width)
+    asked = [
+        wide,
+        release.Count(name="sex", by="sex"),
+        release.Count(name="both", by=["sex", "ward"]),
+    ]
+    more = [release.Count(name=f"q{number}", where=f"age > {number}") for number in range(30)]
+    for batch, wanted in ((asked, "ask-once"), ([wide, *more], "gaussian")):
+        plain = estimate_batch_cost(table, LAPLACE, batch)
+        found = suggest_changes(table, LAPLACE, batch, plain, {})
+        assert wanted in {each.change for each in found}
+        assert all("wards" not in (each.query, *each.about) for each in found)
+    only = [wide, replace(wide, name="again", by=["sex", "ward"])]
+    plain = estimate_batch_cost(table, LAPLACE, only)
+    assert suggest_changes(table, LAPLACE, only, plain, {}) == []
+    for split in ("weights", "optimal"):
+        for under, noise in ((LAPLACE, "laplace"), (GAUSSIAN, "gaussian")):
+            tried = estimate_batch_cost(table, under, asked, split=split, noise=noise)
+            assert 0 < tried[0].within <= width
+
+
 def test_closing_a_domain_is_suggested_where_it_helps() -> None:
     asked = [release.Marginals(name="tables", columns=["sex", "ward"], order=2)]
     table, closed = evenly(10), evenly.__wrapped__(10)

@@ -358,6 +358,33 @@ def test_a_question_never_has_the_answer_of_another_one(split, named, rows, ledg
     assert all(len(each) == 1 for each in seen.values())
 
 
+@pytest.mark.parametrize("widths", [False, True])
+def test_a_batch_measured_at_once_is_the_same_in_any_order(widths, rows, ledger) -> None:
+    """Each question keeps its own numbers, also where others have the same groups."""
+    within = {"within": 300} if widths else {}
+    batch = [
+        Count(name="all", **within),
+        Count(by="ward", weight=2),
+        Count(name="wards", by=["ward"], weight=2),
+        Sum(column="days", **within),
+        Rows(where="days > 1"),
+        Count(where="days > 1", by="ward"),
+        Count(),
+    ]
+    chance, budget = random.Random(11), {"share": "1/3", "split": "optimal"}
+    with Session(opened(rows), PLAN, ledger) as session:
+        first = session.release(batch, **budget)
+    paid = debits(ledger)
+    assert paid < len(batch)
+    for _ in range(6):
+        order = chance.sample(range(len(batch)), len(batch))
+        with Session(opened(rows), PLAN, ledger) as session:
+            made = session.release([batch[each] for each in order], **budget)
+        assert (made.request, made.digest, debits(ledger)) == (first.request, first.digest, paid)
+        for number, answer in zip(order, made, strict=True):
+            assert (answer.title, answer.rows) == (first[number].title, first[number].rows)
+
+
 @pytest.mark.parametrize("split", ["weights", "relative-error"])
 def test_what_was_interrupted_goes_on_in_another_order(split, rows, ledger) -> None:
     sizes = (0.1, 0.7, 300, 11, 23.3)
@@ -544,16 +571,22 @@ def test_the_command_and_python_have_the_same_answers(rows, tmp_path) -> None:
 
 
 def test_an_analyst_does_not_see_what_others_asked(rows, tmp_path) -> None:
-    """Neither the answers nor that it was asked, and what is their own is shown once more."""
-    place = tmp_path / "ledger.db"
-    with wi.Ledger(place, who="ann") as ledger, Session(opened(rows), PLAN, ledger) as session:
-        first = session.ask(Count(), share="1/5")
+    """Neither the answers nor that it was asked, and what is their own is shown once more. How many
+    people there are, and what was chosen by looking, is the curator's word alone."""
+    place, asked = tmp_path / "ledger.db", opened(rows, people=40)
+    with wi.Ledger(place, who="ann") as ledger, Session(asked, PLAN, ledger) as session:
+        made = session.release(Count(), share="1/5")
+        first = made[0]
+        assert made.declared["people"] == 40
     found = []
     for who in ("bob", "eve", "bob"):
         with wi.Ledger(place, who=who, own=True) as ledger:
-            session = Session(opened(rows), PLAN, ledger, curator=False, share="1/5")
+            asked = opened(rows, people=7 if who == "eve" else None)
+            asked.domains["ward"] = replace(asked.domains["ward"], from_rows=True)
+            session = Session(asked, PLAN, ledger, curator=False, share="1/5")
             made = session.release(Count())
             found.append(made)
+            assert made.declared["people"] is None and made.declared["looked_up"] == []
             assert made[0] != first and bool(session.notes) == (len(found) == 3)
             assert made.budget_state.debits == 1 + len({each.request for each in found})
     assert found[2].answers == found[0].answers and found[1].request != found[0].request

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import re
 import time
+from decimal import Decimal
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +38,6 @@ KINDS: dict[str, tuple[Any, Any, Any]] = {
     "whole numbers": (NUMBERS, NUMBERS, pa.int64()),
     "small numbers": (st.integers(-128, 127), NUMBERS, pa.int8()),
     "unsigned numbers": (st.integers(0, 2**64 - 1) | st.integers(0, 3), NUMBERS, pa.uint64()),
-    "numbers in texts": (TEXTS, st.integers(-1, 1), pa.string()),
     "truths": (st.booleans(), st.booleans(), pa.bool_()),
 }
 
@@ -89,6 +92,66 @@ def test_it_says_so_often(kind: str, data: st.DataObject) -> None:
     compare(kind, data)
 
 
+SPELLED = st.one_of(
+    TEXTS,
+    st.sampled_from(
+        [
+            *("3.0", "3.", "+3", "03", " 3 ", "3e0", "30e-1", "3.5", "2.9999999999999999", "-1.0"),
+            *("3,0", "0x3", "1_0", "٣", "3\n", "1e99", "9007199254740993", "9007199254740993.0"),
+            *("999999999999999999", "1000000000000000000", "Infinity", "1e-99", ".0", "-.0"),
+        ]
+    ),
+)
+SPELLED_PATTERN = re.compile(
+    r" {0,20}[+-]?([0-9]{1,60}[.]?[0-9]{0,60}|[.][0-9]{1,60})([eE][+-]?[0-9]{1,2})? {0,20}"
+)
+LISTED = st.one_of(
+    st.integers(-3, 3), st.sampled_from([2**53 - 1, 2**53, 2**53 + 1, 10**18 - 1, 9 * 10**17])
+)
+
+
+def number_of(held: object) -> Fraction | None:
+    """The number that a text spells or a double is, as the definition says: beyond 2^53 texts have
+    to be whole ones, since doubles are rounded there."""
+    if isinstance(held, str):
+        if not SPELLED_PATTERN.fullmatch(held):
+            return None
+        whole = re.fullmatch(r"[+-]?[0-9]{1,18}", held.strip(" "))
+        exact = Fraction(int(held)) if whole else Fraction(float(held))
+        return exact if whole or abs(exact) < 2**53 else None
+    if held is None or not math.isfinite(float(held)):  # type: ignore[arg-type]
+        return None
+    return Fraction(float(held))  # type: ignore[arg-type]
+
+
+def check_numbers(engine: Any, column: pa.Array, values: tuple[int, ...]) -> None:
+    domain = Values(values)
+    found = places(engine, {"x": column, "y": column}, {"x": domain, "y": domain})
+    assert [row for row, *_ in found] == list(range(len(column)))
+    for (row, *both), held in zip(found, column.to_pylist(), strict=True):
+        number = number_of(held)
+        wanted = values.index(int(number)) if number in values else len(values)  # type: ignore[arg-type]
+        assert both[2:] == [wanted, wanted], (row, held)
+
+
+DOUBLES = [None, 3.0, 3.5, -0.0, 0.0, float("nan"), float("inf"), 2.0**53 - 1, -1.0, 1e300, 2.0]
+
+
+@settings(max_examples=40)
+@given(data=st.data())
+def test_whole_numbers_are_the_same_however_they_are_spelled(data: st.DataObject) -> None:
+    """3.0 is 3: in a text file, in a column of doubles, and in one of decimals."""
+    values = tuple(data.draw(st.lists(LISTED, min_size=1, max_size=6, unique=True)))
+    if data.draw(st.booleans()):  # more than are found without a join
+        values = (*values, *range(100, 120))
+    texts = data.draw(st.lists(st.none() | SPELLED, min_size=1, max_size=12))
+    check_numbers(ENGINE, pa.array(texts, pa.string()), values)
+    small = tuple(each for each in values if abs(each) < 2**53) or (0,)
+    check_numbers(ENGINE, pa.array(DOUBLES), small)
+    decimals = [None, *map(Decimal, ("3.00", "3.01", "-1", "0", "119.00"))]
+    check_numbers(ENGINE, pa.array(decimals, pa.decimal128(20, 2)), small)
+
+
 def test_one_and_true_are_two_lists() -> None:
     rows = {"n": pa.array([1, 0, 2]), "b": pa.array([True, None, False])}
     found = places(ENGINE, rows, {"n": Values((1, 0)), "b": Values((True, False))})
@@ -141,6 +204,10 @@ def test_and_on_spark(spark: Spark) -> None:
     assert found == places(ENGINE, rows, domains) and len(found) == len(texts)
     for _, *both in found:
         assert both[:3] == both[3:]
+    spelled = ["3.0", " 3", "03", "3.5", "-0", "", "a", None, "1e0", "9007199254740993.0"]
+    for values in ((0, 1, 3), (0, 1, 3, *range(100, 120))):
+        check_numbers(spark, pa.array(spelled), values)
+        check_numbers(spark, pa.array(DOUBLES), values)
     # A join with a list must not send the rows around; few texts need none.
     many = domains | {"t": Values((*domains["t"].values, *"bcdefgh"))}
     assert places(spark, rows, many) == places(ENGINE, rows, many)

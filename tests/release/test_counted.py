@@ -361,6 +361,34 @@ def test_the_curator_sees_what_becomes_of_numbers_outside() -> None:
     ]
 
 
+def test_the_curator_sees_how_people_are_spread_over_derived_groups() -> None:
+    """By month or by canton somebody may be in more groups than by what they are made of, or fewer."""
+    rows = {
+        "who": ["a", "a", "a", "b", "b", "c"],
+        "day": ["2024-01-03", "2024-01-30", "2024-03-01", "2024-02-02", "1999-01-01", None],
+        "town": ["Z", "W", "B", "Z", "W", "none"],
+        "age": [31, 39, 40, 5, 5, None],
+    }
+    towns = {"values": ["Z", "W", "B"], "parents": {"canton": {"ZH": ["Z", "W"], "BE": ["B"]}}}
+    days = {"lower": "2024-01-01", "upper": "2024-12-31", "outside": "drop"}
+    domains = {"day": days, "town": towns, "age": (0, 100)}
+    data = oracle.table(rows, domains)
+    asked = [
+        release.Count(by=["month(day)", "canton"]),
+        release.Rows(by="decade(age)"),
+        release.Marginals(columns=["cumulative(decade(age))", "town"]),
+    ]
+    policies = [each.contribution_policy(data) for each in asked]
+    found = {each.what: each.rows for each in check_table(data, counted=policies)}
+    several, most = "privacy units in more than one cell", "the most cells of one privacy unit"
+    assert (found[f"month(day): {several}"], found[f"month(day): {most}"]) == (1, 2)
+    assert (found[f"canton: {several}"], found[f"canton: {most}"]) == (1, 2)
+    assert (found[f"decade(age): {several}"], found[f"decade(age): {most}"]) == (1, 2)
+    assert (found[f"town: {several}"], found[f"town: {most}"]) == (2, 3)
+    plain = {each.what for each in check_table(data)}
+    assert not any(what.startswith(("month", "canton", "decade")) for what in plain)
+
+
 def test_columns_that_are_alike_are_said_once() -> None:
     data = oracle.table(
         {"who": ["a"], "a": ["x"], "b": ["x"], "c": [1], "d": [1], "e": ["x"], "f": ["x"]},

@@ -13,12 +13,15 @@ from typing import Any
 import duckdb
 import pytest
 
+import whosin as wi
 from refusals import refused
 from whosin.documents import toml_text
 from whosin.errors import InvalidInput, UnknownName
-from whosin.release import DuckDB, Table
+from whosin.release import Count, DuckDB, Table
+from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.domains import respelled_days
 from whosin.release.draft import BLANK_DOMAINS, MISSPELT_NOTE, draft_scenario
+from whosin.release.inspection import look_before_debit
 from whosin.release.queries import QUERIES
 from whosin.release.scenario import load_scenario
 
@@ -109,6 +112,21 @@ def test_rows_are_declared_only_where_asked_for_and_marked(visits: Path) -> None
     assert domains["smokes"]["values"] == [0, 1]
     assert "chosen by looking at the rows" in text
     assert all(each["from_rows"] for each in domains.values())
+
+
+def test_numbers_that_a_file_spells_with_decimals_are_numbers(tmp_path: Path) -> None:
+    """pandas writes 3.0 where a value is missing somewhere; 01 is a code."""
+    rows = [f"p{n},{n % 3}.0,0{n % 2 + 1},{n % 4}." for n in range(200)]
+    (tmp_path / "marks.csv").write_text("\n".join(["who,mark,code,half", *rows, "p201,,,"]))
+    text = draft_scenario(str(tmp_path / "marks.csv"), "row", from_rows=True)
+    domains = tomllib.loads(text)["domains"]
+    assert domains["mark"]["values"] == [0, 1, 2]
+    table = Table(tmp_path / "marks.csv", "row", {**domains, "half": [0, 1, 2, 3]})
+    asked = [Count(by="mark"), Count(by="half"), Count(where="mark = 1", by="code")]
+    estimates = estimate_batch_cost(table, wi.calibrate(wi.Epsilon(1)), asked)
+    found = look_before_debit(table, asked, estimates)
+    assert not found.stops and {each.undeclared for each in found.columns} == {0, 1}
+    assert domains["code"]["values"] == ["01", "02"]
 
 
 @pytest.mark.parametrize(

@@ -560,6 +560,28 @@ def test_bounds_that_cut_many_people_are_said_before_a_session_pays(tmp_path):
 
 
 @pytest.mark.looks
+def test_constants_of_features_are_said_and_stop(tmp_path) -> None:
+    """Those of a feature that no question is about are not."""
+    path = tmp_path / "people.csv"
+    path.write_text("who,sex\na,male\nb,female\nb,female\n")
+    features = [
+        release.Feature("men", "count", where="sex = 'mal'"),
+        release.Feature("women", "count", where="sex in ('female')"),
+    ]
+    domains = {"sex": ["male", "female"], "men": (0, 3), "women": (0, 3)}
+    table = wi.Table(path, "who", domains, features=features)
+    asked = [release.Mean(column="men"), release.Mean(column="women"), Count(where="men > 1")]
+    with Session(table, PLAN, tmp_path / "l.db", share="1/9") as session:
+        estimates = session.dry_run(asked)
+        found = [[each.nearest for each in one.cautions if each.constant] for one in estimates]
+        assert found == [["male"], [], ["male"]]
+        with pytest.raises(BudgetRefused, match="'mal' in where"):
+            session.ask(asked[0])
+        with pytest.warns(UserWarning, match="fewer than"):
+            session.ask(asked[1])
+
+
+@pytest.mark.looks
 @pytest.mark.parametrize(
     ("where", "undeclared"),
     [

@@ -68,10 +68,9 @@ def suggest_changes(
     estimates: Sequence[CostEstimate],
     budget: Mapping[str, Any],
 ) -> list[Suggestion]:
-    """Up to three changes that make answers of a batch better, the best first."""
-    if any(query.within is not None for query in queries) or any(
-        estimate.spend.alone for estimate in estimates
-    ):
+    """Up to three changes that make answers of a batch better, the best first. What has a width
+    (`within`) gets that under every change."""
+    if any(estimate.spend.alone for estimate in estimates):
         return []
     before = {id(each.query): each for each in estimates}
     found = []
@@ -86,13 +85,15 @@ def suggest_changes(
             table.last_estimate = kept
         gains, losses = [], list[float]()
         for query, estimate in zip(asked, tried, strict=True):
+            if query.within is not None:
+                continue
             earlier = before[id(query)]
             was, now = _typical_error(earlier), _typical_error(estimate)
             if was and estimate.query.kind == query.kind:
                 gains.append((was / now if now else 0.0, query.title, was, now or math.inf))
             errors = zip(_all_errors(earlier), _all_errors(estimate), strict=False)
             losses += [one / other if other else 0.0 for one, other in errors if one]
-        if gains and min(losses) > MAX_LOSS:
+        if gains and min(losses, default=1.0) > MAX_LOSS:
             inside = made.change == "ask-once"
             outer = [each for each in gains if inside and each[1] in made.about]
             best, title, was, now = max(outer or gains)
@@ -182,9 +183,9 @@ def list_contained(queries: Sequence[Query], table: Table) -> list[tuple[int, in
 
 def _question_key(query: Query, table: Table) -> tuple[object, frozenset[str]]:
     """What a query must have in common with one that contains it; None for kinds without groups
-    that add up."""
+    that add up, and where a width says how good the answer is."""
     asked = query.restrict_table(table)
-    if not isinstance(query, Linear) or len(query.parts(asked)) != 1:
+    if not isinstance(query, Linear) or len(query.parts(asked)) != 1 or query.within is not None:
         return None, frozenset()
     cells, bounds = query.cells(asked), query.bounds(asked)
     if cells.columns and bounds.max_groups > 1:

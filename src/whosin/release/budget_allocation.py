@@ -49,6 +49,7 @@ from whosin.release.cost import (
 from whosin.release.queries import Query
 from whosin.release.queries.base import distinct_titles
 from whosin.release.queries.sums import planned_count
+from whosin.release.requests import rank_queries
 from whosin.release.table import Table
 
 SPLIT_KINDS = ("weights", "relative-error", OPTIMAL_SPLIT)
@@ -627,6 +628,8 @@ def _estimate_by_part(
     whole = sum(counted, weights.get(None, Fraction(0)))
     made: dict[int, CostEstimate] = {}
     for part, indices in groups.items():
+        if split == OPTIMAL_SPLIT:  # what is measured at once is the same in whatever order
+            indices = [indices[at] for at in rank_queries([queries[n] for n in indices], split)]
         mine, own = [queries[index] for index in indices], unspent
         if weights[part] != whole:
             amounts = unspent.epsilon, unspent.rho, unspent.delta

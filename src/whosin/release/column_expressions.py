@@ -39,7 +39,7 @@ from whosin.release.domains import (
     date_code,
 )
 from whosin.release.engines.base import list_column, whole_numbers
-from whosin.release.row_values import number_value
+from whosin.release.row_values import number_value, whole_value
 
 if TYPE_CHECKING:
     from whosin.release.table import Table
@@ -296,7 +296,7 @@ def cell_key(rows: Any, column: str, domain: Cellular) -> Any:
         return cell_key(rows, domain.name, domain.domain)
     value = rows[domain.column if isinstance(domain, Derived | UpperLevel) else column]
     if isinstance(domain, Values | UpperLevel):
-        return value
+        return listed_value(value, domain.domain if isinstance(domain, UpperLevel) else domain)
     root = domain.domain if isinstance(domain, Derived) else domain
     if isinstance(root, Dates):
         return root.code(value)
@@ -304,6 +304,15 @@ def cell_key(rows: Any, column: str, domain: Cellular) -> Any:
         return _interval_number(value, domain, [*map(float, domain.cells)], root.bounds)
     edges = [float(rational(edge)) for edge in root.edges]
     return _interval_number(value, root, edges[:-1], (edges[0], edges[-1]))
+
+
+def listed_value(value: Any, domain: Values) -> Any:
+    """A value as it is compared with declared ones: with whole numbers as a number, however it is
+    spelled, unless a text could spell them with more digits than are read."""
+    whole = type(domain.values[0]) is int and not value.type().is_boolean()
+    if not whole or (value.type().is_string() and max(map(abs, domain.values)) >= 10**18):  # type: ignore[arg-type]
+        return value
+    return whole_value(value)
 
 
 def join_cell_numbers(rows: Any, name: str, domain: Cellular) -> Any:
@@ -360,8 +369,11 @@ def add_levels(rows: Any, domains: Mapping[str, Domain], text: object) -> Any:
             domain = domains[column]
             assert isinstance(domain, Values)
             own = tuple(parents.labels[parent] for parent in parents.numbers)
-            known = _lookup(domain.values, _key_type(rows[column].type()), own)
-            rows = join_columns(rows, known, [(column, VALUE)], {name: NUMBER})
+            value, key = listed_value(rows[column], domain), free_name("level_key", rows.columns)
+            known, kept = _lookup(domain.values, _key_type(value.type()), own), rows.columns
+            marked = rows.mutate(value.name(key))
+            joined = join_columns(marked, known, [(key, VALUE)], {name: NUMBER})
+            rows = joined.select(*kept, name)
     return rows
 
 

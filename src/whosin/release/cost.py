@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -38,7 +39,7 @@ from whosin.ledger.registry import STEP_KEY, check_schedule
 from whosin.noise import GaussianNoise, LaplaceNoise, selection_epsilon, selection_rho, top_k
 from whosin.noise.distributions import Noise, square_root_up
 from whosin.noise.source import MAX_SCALE_PARAMETER
-from whosin.release.conditions import canonical_question
+from whosin.release.conditions import canonical_question, condition_columns
 from whosin.release.contribution_bounds import (
     Aggregate,
     ContributionBounds,
@@ -276,6 +277,7 @@ class CostEstimate:
         standard_error: that of each number, where the batch is split for the least error.
         by_weights: what that would be if the batch were split by weights.
         joint: the cost estimate that is debited and answered for this query and others at once.
+        place: of this query among those.
         owner: whose drafts a file's are, once it is debited (see `draft_name`).
         first: what was paid for the first step of a stream; None where it is paid now.
         request: of a step of a stream, its own name in the ledger.
@@ -309,6 +311,7 @@ class CostEstimate:
     by_weights: float | None = None
     within_words: str = ""
     joint: CostEstimate | None = None
+    place: int = 0
     owner: str = field(default="", compare=False)
     first: Spend | None = None
     request: str = ""
@@ -653,9 +656,17 @@ def caution_smaller_noise(
 
 
 def caution_undeclared(table: Table, estimates: Sequence[CostEstimate]) -> list[CostEstimate]:
-    """Cost estimates, with a caution for each constant of their conditions that is no declared
-    value."""
-    return [add_cautions(each, *caution_constants(table, each.query.where)) for each in estimates]
+    """Cost estimates, with a caution for each constant that is no declared value, of their
+    conditions and of those of the features that they are about."""
+    features = {each.name: each.where for each in table.features if each.table is None}
+    result = []
+    for each in estimates:
+        where = each.query.where
+        named = each.query.names(table) | condition_columns(where) if features else ()
+        texts = [where, *(features[name] for name in features if name in named)]
+        found = chain.from_iterable(caution_constants(table, text) for text in texts)
+        result.append(add_cautions(each, *dict.fromkeys(found)))
+    return result
 
 
 def _laplace_gain(table: Table, unspent: RemainingBudget, estimate: CostEstimate) -> float:

@@ -40,10 +40,9 @@ ID_NAME_PATTERN = re.compile(
 )
 """Names of columns whose numbers and texts name something, and say nothing by themselves."""
 NUMBER_PATTERN = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
-WHOLE_PATTERN = re.compile(r"[+-]?\d{1,18}")
+WHOLE_PATTERN = re.compile(r"([+-]?\d{1,15})(\.0+)?")
+CODE_PATTERN = re.compile(r"[+-]?0\d")
 DAY_PREFIX = re.compile(r"\d{4}-\d{2}-\d{2}([ T].*)?")
-POINTED_PATTERN = re.compile(r"[+-]?\d{1,18}\.(0+)")
-"""A whole number that a text file writes with decimals: 3.0."""
 MISSPELT_DATES = "misspelt dates"
 MISSPELT_NOTE = "Its days are not written as 2024-01-31: rewrite them in the file"
 DICTIONARY_COLUMNS = {
@@ -134,8 +133,6 @@ class ColumnDraft:
         from_rows: whether the domain was read off the rows.
         about: what a data dictionary says of it.
         unasked: why no question is drafted about it.
-        decimals: what follows the whole numbers of a text file, such as ".0": listed as values
-            they are texts, and are declared as the file writes them.
     """
 
     name: str
@@ -144,7 +141,6 @@ class ColumnDraft:
     from_rows: bool = False
     about: str = ""
     unasked: str = ""
-    decimals: str = ""
 
 
 def draft_scenario(
@@ -238,15 +234,15 @@ def _dictionary_entry(name: str, lines: Sequence[Mapping[str, str]]) -> ColumnDr
 
 
 def _alike(values: Sequence[str]) -> list[Any]:
-    """Whole numbers where all are, or else texts."""
-    if all(map(WHOLE_PATTERN.fullmatch, values)):
-        return [int(each) for each in values]
-    return list(values)
+    """Whole numbers where all are (3.0 is one, and 03 a code), or else texts."""
+    found = [WHOLE_PATTERN.fullmatch(each.strip()) for each in values]
+    whole = {int(each[1]): None for each in found if each and not CODE_PATTERN.match(each[1])}
+    return list(whole) if len(whole) == len(values) else list(values)
 
 
 def _spell_value(text: str) -> int | float | str:
-    if WHOLE_PATTERN.fullmatch(text):
-        return int(text)
+    if whole := WHOLE_PATTERN.fullmatch(text):
+        return int(whole[1])
     return float(text) if NUMBER_PATTERN.fullmatch(text) else text
 
 
@@ -285,7 +281,6 @@ def draft_columns(
                     first = engine.run(data.select(usable).limit(GUESS_ROWS))
                 texts = [str(v) for v in first.column(name).to_pylist() if v]
                 seen = _guess_kind(texts)
-                draft = replace(draft, decimals=_find_decimals(texts))
             draft = replace(draft, kind=seen)
             if seen == MISSPELT_DATES:
                 said = (
@@ -304,14 +299,6 @@ def draft_columns(
 
 def _drop_missing(values: Sequence[str]) -> list[str]:
     return [each for each in values if each.strip().lower() not in MISSING_WORDS]
-
-
-def _find_decimals(values: Sequence[str]) -> str:
-    """The end that all of these numbers have, such as ".0", where they are whole ones."""
-    found = [POINTED_PATTERN.fullmatch(each) for each in _drop_missing(values)]
-    ends = {match and match[1] for match in found}
-    end = ends.pop() if len(ends) == 1 else None
-    return f".{end}" if end else ""
 
 
 def _guess_kind(values: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from whosin.release.row_values import (
     number_value,
     timestamp_value,
     whole_steps,
+    whole_value,
 )
 from whosin.scenario_model import FeatureSection
 
@@ -164,8 +165,10 @@ def readable_values(value: Any, takes: str, domain: Domain | None) -> Any:
         if not (text or is_dated(kind)):
             raise invalid_value("column", "a column of dates", f"one of {kind}")
         return cast_value(value, "timestamp") if text else timestamp_value(value)
+    if isinstance(domain, Values) and text and isinstance(domain.values[0], bool):
+        return cast_value(value, "boolean")
     if isinstance(domain, Values) and text and isinstance(domain.values[0], int):
-        return cast_value(value, "boolean" if isinstance(domain.values[0], bool) else "whole")
+        return whole_value(value)
     return one_zero(number_value(value)) if kind.is_floating() else value
 
 

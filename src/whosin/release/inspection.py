@@ -16,7 +16,7 @@ from typing import Any
 from whosin.errors import BudgetRefused, LazyModule, ScanFailed, WhosinError, shorten, spell
 from whosin.exact import rational
 from whosin.ledger import Ledger
-from whosin.release.column_expressions import GroupGrid, add_levels
+from whosin.release.column_expressions import Cellular, GroupGrid, add_levels
 from whosin.release.conditions import condition_columns, parse_condition
 from whosin.release.contribution_bounds import (
     ContributionPolicy,
@@ -114,7 +114,17 @@ def check_table(
         for what, found in zip(marks, _find_figures(table, coded, figures), strict=True)
         for each in (found, *_name_values(table, dated.get(what, marks[what])))
     ]
-    return result[:1] + _inspect_privacy_units(table) + result[1:] + check_lines(table)
+    units = _inspect_privacy_units(table, _derived_groups(table, counted))
+    return result[:1] + units + result[1:] + check_lines(table)
+
+
+def _derived_groups(
+    table: Table, counted: Sequence[ContributionPolicy]
+) -> dict[str, Cellular]:
+    """What answers group by that is no column: functions such as month(visit), and upper levels."""
+    named = {name for each in counted for name in (*each.others, *each.outside, *each.unnamed)}
+    derived = sorted(name for name in named if column_behind(table.domains, name) != name)
+    return {name: table.grouping(name) for name in derived}
 
 
 def _find_figures(table: Table, rows: Any, figures: Mapping[str, Any]) -> list[InspectionFinding]:
@@ -638,17 +648,21 @@ def _describe_outside(
     }
 
 
-def _inspect_privacy_units(table: Table) -> list[InspectionFinding]:
-    """How many privacy units there are, how many rows they have, and where these differ."""
+def _inspect_privacy_units(
+    table: Table, derived: Mapping[str, Cellular]
+) -> list[InspectionFinding]:
+    """How many privacy units there are, how many rows they have, and where these differ: in which
+    declared columns, and in which groups that are derived from them."""
     if table.by_row:
         each_row = {"privacy units: each row is one": table.data.count()}
         return _find_figures(table, table.data, each_row)
     owned = table.data.filter(table.data[table.privacy_unit].notnull())
-    grouped = {
+    grouped: dict[str, Cellular] = {
         name: each
         for name, each in table.domains.items()
         if name != table.privacy_unit and (isinstance(each, Values) or each.edges)
     }
+    grouped |= derived
     cells = GroupGrid(tuple(grouped), tuple(grouped.values()))
     coded = cells.coded(owned, True, whose=owned[table.privacy_unit])
     spread = {name: coded[name].nullif(-1).nunique() for name in cells.names}
@@ -666,7 +680,7 @@ def _inspect_privacy_units(table: Table) -> list[InspectionFinding]:
         size > table.max_rows_per_group
     ).sum()
     for column, name in zip(cells.columns, cells.names, strict=True):
-        said = ", declared constant" if table.domains[column].constant else ""
+        said = ", declared constant" if grouped[column].constant else ""
         figures[f"{column}: privacy units in more than one cell{said}"] = (sizes[name] > 1).sum()
         figures[f"{column}: the most cells of one privacy unit"] = sizes[name].max()
     return _find_figures(table, sizes, figures)

@@ -14,7 +14,7 @@ from whosin.ledger import Debit, Ledger, encoding
 from whosin.ledger.registration import RegisteredTable, Registration
 from whosin.release.answer import Answer
 from whosin.release.conditions import canonical_question
-from whosin.release.cost import OPTIMAL_SPLIT, CostEstimate
+from whosin.release.cost import CostEstimate
 from whosin.release.queries import Query
 from whosin.release.queries.base import scenario_keys
 from whosin.release.table import FINGERPRINT_LIMITS, Table
@@ -37,15 +37,19 @@ def _describe_query(query: Query, split: str) -> dict[str, Any]:
     return said
 
 
+def rank_queries(queries: Sequence[Query], split: str) -> list[int]:
+    """The places of queries in an order that depends on what they ask alone."""
+    told = [encoding.canonical_json(_describe_query(query, split)) for query in queries]
+    return sorted(range(len(queries)), key=told.__getitem__)
+
+
 def number_debits(paid: Sequence[CostEstimate], split: str, first: int = 0) -> dict[int, int]:
     """The number that each debit of a batch has in its request, by its place: its rank among them,
-    so that each question finds its own in whatever order they are asked. Answers of what is
-    measured at once are read by place, and keep it. Streams have requests of their own."""
-    order = [place for place, each in enumerate(paid) if each.query.kind != "running"]
-    if split != OPTIMAL_SPLIT:
-        told = {each: _describe_query(paid[each].query, split) for each in order}
-        order.sort(key=lambda place: encoding.canonical_json(told[place]))
-    return {place: number for number, place in enumerate(order, first)}
+    so that each question finds its own in whatever order they are asked. Streams have requests of
+    their own."""
+    places = [place for place, each in enumerate(paid) if each.query.kind != "running"]
+    order = rank_queries([paid[place].query for place in places], split)
+    return {places[rank]: number for number, rank in enumerate(order, first)}
 
 
 def describe_batch(
@@ -58,7 +62,7 @@ def describe_batch(
     noise: str = "laplace",
 ) -> dict[str, Any]:
     """What is asked of a table, as plain data, which names its request: however it is written, and
-    in whatever order, unless it may be measured at once (`split` is "optimal").
+    in whatever order.
 
     Args:
         share: as it was said; None for that of the period.
@@ -70,7 +74,7 @@ def describe_batch(
             columns |= query.names(table)
     told = [_describe_query(query, split) for query in queries]
     return {
-        "queries": told if split == OPTIMAL_SPLIT else sorted(told, key=encoding.canonical_json),
+        "queries": sorted(told, key=encoding.canonical_json),
         "columns": sorted(columns),
         "bounds": [table.max_rows_per_group, table.max_groups],
         "share": None if share is None else str(rational(share, "share")),

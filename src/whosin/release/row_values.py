@@ -177,6 +177,21 @@ def double_value(value: Any) -> Any:
     raise refuse_condition(f"where computes with a value of type {kind}, not a number", str(kind))
 
 
+MAX_EXACT_WHOLE = 2.0**53
+"""Doubles hold every whole number below it."""
+
+
+def whole_value(value: Any) -> Any:
+    """A number that is a whole one as 64 bits, however a text spells it (3.0 is 3); what is none is
+    missing, and so is one that a double might have rounded. A text of up to 18 digits is exact."""
+    if value.type().is_integer():
+        return value
+    real = number_value(value)
+    exact = (real.abs() < MAX_EXACT_WHOLE).ifelse(real, ibis.null("float64"))
+    whole = (exact.floor() == exact).ifelse(exact, ibis.null("float64")).cast("int64")
+    return ibis.coalesce(cast_value(value, "whole"), whole) if value.type().is_string() else whole
+
+
 def clamp_value(value: Any, low: float, high: float) -> Any:
     """A value that is not missing, clamped; it is named once, so that no expression doubles."""
     return ibis.greatest(ibis.least(value, high), low)
@@ -305,7 +320,7 @@ def text_with_whole(operation: Callable[[Any, Any], Any], text: Any, whole: Any)
     another one as a double. With a constant that doubles hold, below 2^53, that is the same: a
     whole number beyond it is not rounded to it, nor past it."""
     constant = getattr(whole.op(), "value", None)
-    if isinstance(constant, int) and abs(constant) < 2**53:
+    if isinstance(constant, int) and abs(constant) < MAX_EXACT_WHOLE:
         return operation(number_value(text), ibis.literal(float(constant)))
     exact = operation(cast_value(text, "whole"), whole)
     return ibis.coalesce(exact, operation(number_value(text), double_value(whole)))

@@ -284,9 +284,11 @@ class Session:
         return self.ledger.publications(self.dataset) if self.curator else ()
 
     def _said(self) -> dict[str, Any]:
-        """What a report of the answers must say, and no registration does."""
-        looked_up = [name for name, each in self.table.domains.items() if each.from_rows]
-        said = {"declared": {"people": self.table.people, "looked_up": looked_up}}
+        """What a report of the answers must say, and no registration does: the curator's word."""
+        domains = self.table.domains.items() if self.curator else ()
+        looked_up = [name for name, each in domains if each.from_rows]
+        people = self.table.people if self.curator else None
+        said = {"declared": {"people": people, "looked_up": looked_up}}
         return said | ({"about": self._about} if self._about else {})
 
     def _begin(self, batch: _Batch, paid: Sequence[CostEstimate]) -> None:
@@ -360,9 +362,9 @@ class Session:
         for each in paid_estimates(estimates):
             count_steps = len(each.query.steps(each.query.restrict_table(self.table), each))
             own = [(debit.body, answer) for debit, answer in islice(pairs, count_steps)]
-            found[id(each)] = iter(read_answers(own, each.noise, relation))
+            found[id(each)] = read_answers(own, each.noise, relation)
         answers = tuple(
-            replace(next(found[id(each.paid)]), title=each.query.title) for each in estimates
+            replace(found[id(each.paid)][each.place], title=each.query.title) for each in estimates
         )
         batch.answered = True
         try:

@@ -423,7 +423,8 @@ class Table:
         elif isinstance(domain.values[0], bool):
             fits, what = kind.is_boolean(), "its domain lists true and false"
         else:
-            fits, what = kind.is_integer(), "its domain lists whole numbers"
+            fits = kind.is_integer() or kind.is_floating() or kind.is_decimal()
+            what = "its domain lists whole numbers"
         as_text = kind.is_string() and what != "its domain lists true and false"
         if not fits and not as_text:
             raise InvalidInput(

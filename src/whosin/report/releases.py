@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -62,8 +61,6 @@ if TYPE_CHECKING:
 
 STAR_NOTE = f" {NOISY_MARK} Too noisy to read."
 MAX_MEASURED_TABLES = 8
-WHOLE_VALUE = re.compile(r"\s*\+?(-?\d+)(?:\.0*)?\s*")
-"""A whole number in a text: 3, 3.0."""
 NOTHING_LEFT = (
     "Nothing is left then for a correction or another release: share in [budget], or a [schedule], "
     "keeps some."
@@ -280,13 +277,17 @@ def _describe_gains(estimates: Sequence[CostEstimate]) -> Iterator[TextSection]:
         )
         for each in compared
     ]
-    joints = {id(each.joint): each.joint for each in compared if each.joint}
+    joints: dict[int, list[CostEstimate]] = {}
+    for each in compared:
+        if each.joint:
+            joints.setdefault(id(each.joint), []).append(each)
     yield make_section(
         "Standard error of a number, split by weights → optimal",
         TextTable((), tuple(rows), most=MAX_TERMINAL_ROWS),
         *(
-            f"Measured at once for {joint.query.title}: {measured_words(joint)}."
-            for joint in joints.values()
+            f"Measured at once for {', '.join(each.title for each in those)}: "
+            f"{measured_words(those[0].paid)}."
+            for those in joints.values()
         ),
     )
 
@@ -531,13 +532,6 @@ def describe_demo(
     return Document(title, (*chapters, *answers, ledger))
 
 
-def _spelled_otherwise(look: ColumnLook) -> str:
-    """The values of rows that are declared numbers in another spelling: '3.0', where 3 is."""
-    declared = {match[1] for each in look.empty if (match := WHOLE_VALUE.fullmatch(str(each)))}
-    found = ((value, WHOLE_VALUE.fullmatch(str(value))) for value, _ in look.named)
-    return ", ".join(repr(value) for value, match in found if match and match[1] in declared)
-
-
 def describe_preflight(found: Preflight) -> list[str]:
     """What the curator's look found, a sentence for each column or condition; not for others."""
     lines = []
@@ -558,8 +552,6 @@ def describe_preflight(found: Preflight) -> list[str]:
             share = f"{format_count(each.undeclared)} of {format_count(each.rows)} rows have no"
             share = f"{share} declared value" if each.undeclared else "others have"
             parts.append(f"{share}{': ' if named else ''}{named}")
-            if spelled := _spelled_otherwise(each):
-                parts.append(f"write {spelled}, as the rows do: values are compared as texts")
             if each.misspelt:
                 parts.append(describe_misspelt_days(each.misspelt))
         if each.alike:

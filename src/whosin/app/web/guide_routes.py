@@ -54,8 +54,7 @@ COUNT_KINDS = ("count", "rows", "histogram")
 
 class DraftColumn(BaseModel):
     """A column as a draft has it: "values", "numbers", "dates", or "text" for what has too many
-    values to list; its domain where a dictionary or a look at the rows says it. `decimals` is what
-    follows the whole numbers of a text file, such as ".0": its values are declared so."""
+    values to list; its domain where a dictionary or a look at the rows says it."""
 
     name: str
     type: str
@@ -64,7 +63,6 @@ class DraftColumn(BaseModel):
     domain: Any
     from_rows: bool
     about: str
-    decimals: str
 
 
 class Draft(BaseModel):
@@ -116,7 +114,7 @@ def _make_draft(settings: Settings, visitor: Visitor, body: DraftBody, *, from_r
 
 
 def _describe_draft(draft: ColumnDraft, kind: Any) -> DraftColumn:
-    said = {key: getattr(draft, key) for key in ("name", "kind", "from_rows", "about", "decimals")}
+    said = {key: getattr(draft, key) for key in ("name", "kind", "from_rows", "about")}
     domain = plain_json(draft.domain)
     return DraftColumn(type=str(kind), numeric=bool(kind.is_numeric()), domain=domain, **said)
 

@@ -197,7 +197,7 @@ class JointMeasurement(Query):
             noise = estimate.noise
             one = CostEstimate(member, estimate.share, spend, noise, expected, standard_error=error)
             within = error * (NORMAL_QUANTILE if estimate.share.rho else LAPLACE_QUANTILE)
-            result.append(replace(one, within=within, joint=estimate))
+            result.append(replace(one, within=within, joint=estimate, place=number))
         return result
 
     def answer(self, table: Table, estimate: CostEstimate, progress: Progress | None = None) -> Any:

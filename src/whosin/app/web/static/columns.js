@@ -153,28 +153,10 @@ function domainEditor(domain, about, close) {
 
 const slot = (name) => h("p", { class: "error", "data-error": `domains.${name}` });
 
-// Values are texts in a text file, where 3 and 3.0 are two: the listed numbers, as the file writes them.
-const pointed = ({ decimals }, domain) => {
-  if (!decimals || domain.kind !== "values") return null;
-  const all = listed(domain.values);
-  const written = all.map((value) => (/^[+-]?\d+$/.test(value) ? value + decimals : value));
-  return spellList(written) === spellList(all) ? null : spellList(written);
-};
-
-function offerSpelling(column, domain, redraw) {
-  const written = pointed(column, domain);
-  return written === null ? [] : [`The file writes these numbers with “${column.decimals}”, and a value that is spelled otherwise matches no row. `,
-    h("button", { type: "button", onclick: () => {
-      domain.values = written;
-      redraw();
-    } }, `Write ${written}`)];
-}
-
 function editor(column) {
   const domain = domainOf(column.name);
   const { name } = column;
   let before = unfinished(name);
-  const spelling = h("p", { class: "caution", role: "status" });
   const about = {
     label: name,
     path: `domains.${name}`,
@@ -183,7 +165,6 @@ function editor(column) {
       countColumns();
       clearErrors(`domains.${name}`);
       showProblems();
-      spelling.replaceChildren(...offerSpelling(column, domain, about.redraw));
       if (["edges", "parents"].includes(key) || before !== unfinished(name)) renderQueries();
       before = unfinished(name);
       changed();
@@ -195,9 +176,8 @@ function editor(column) {
       $("columns").querySelector(`[data-kind="${CSS.escape(name)}"]`)?.focus();
     },
   };
-  spelling.append(...offerSpelling(column, domain, about.redraw));
   return h("tr", { class: "editor" }, h("td", { colspan: "4" },
-    h("div", { class: "column" }, column.about ? h("p", { class: "note" }, column.about) : null, slot(name), spelling, ...domainEditor(domain, about,
+    h("div", { class: "column" }, column.about ? h("p", { class: "note" }, column.about) : null, slot(name), ...domainEditor(domain, about,
       h("button", { type: "button", class: "quiet", "aria-label": `Done with ${name}`, onclick: () => (problemOf(domain) ? $("columns").querySelector(`[data-kind="${CSS.escape(name)}"]`).focus() : open(null, name)) }, "Done")))));
 }
 

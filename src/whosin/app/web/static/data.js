@@ -141,11 +141,14 @@ export function domains() {
   return Object.fromEntries(finished.map((name) => [name, domainKeys(name, declared.get(name))]));
 }
 
+// Whether a list is of numbers, which texts may spell as they like: 3 is 3.0 there, and 03 is a text.
+const wholeNumbers = ({ values, parents }) => !parents.trim() && listed(values).every((value) => /^(0|-?[1-9]\d{0,14})$/.test(value));
+
 // A domain as a scenario has it.
 function domainKeys(name, domain) {
   const { kind, constant, fromRows, given } = domain;
   const values = kind === "values";
-  const spelled = values && !tableColumns.find((column) => column.name === name)?.numeric ? String : numeric;
+  const spelled = values && !tableColumns.find((column) => column.name === name)?.numeric && !wholeNumbers(domain) ? String : numeric;
   const edges = values ? [] : listed(domain.edges).map(kind === "dates" ? String : numeric);
   const ends = values ? { values: listed(domain.values).map(spelled) } : { lower: spelled(domain.lower), upper: spelled(domain.upper) };
   const keys = {
