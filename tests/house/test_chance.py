@@ -17,6 +17,7 @@ from hypothesis import settings
 
 import chance
 import whosin as wi
+from whosin import isolation
 
 ROOT = Path(__file__).parents[2]
 OWN_CHANCE = re.compile(
@@ -30,6 +31,7 @@ DRAWS_BY_ITSELF = {
     "tests/bridges/test_bridges.py": "reads objects of OpenDP, and has them draw nothing",
     "tests/conftest.py": "starts from names",
     "tests/helpers/chance.py": "has what draws",
+    "tests/helpers/kept_worker_pool.py": "does what the process that asks does",
     "tests/helpers/ledger_kills.py": "answers that repeat would prove nothing, and any will do",
     "tests/house/test_chance.py": "this file",
     "tests/noise/test_noise.py": "OpenDP's noise, by counts that hardly ever come",
@@ -51,6 +53,11 @@ def draws() -> list[object]:
         tuple(wi.noise.top_k(np.zeros(1000), 6, 1).tolist()),
         tuple(wi.noise.top_k(np.zeros(1000), 6, 1, gumbel=True).tolist()),
     ]
+
+
+def draw_numbers() -> list[int]:
+    """A task for another process."""
+    return [int(wi.noise.uniform(2**60)) for _ in range(4)]
 
 
 @pytest.fixture(scope="module")
@@ -95,6 +102,18 @@ def test_other_threads_change_no_draws_of_the_first():
         there = pool.submit(draws).result()
         random.seed(0)
     assert draws()[2:] == here[2:] and not set(there[2:]) & set(here)
+
+
+@pytest.mark.skipif(chance.FRESH, reason="asked to draw afresh")
+def test_tasks_of_a_kept_process_follow_from_the_test():
+    """Whatever that process did before, and no task draws what another did."""
+    limits = isolation.TaskLimits(300, 2 << 30)
+    found = []
+    for name in ("a name", "a name", "another"):
+        chance.start(name)
+        found.append([isolation.run_isolated(draw_numbers, limits=limits) for _ in range(2)])
+    assert found[0] == found[1]
+    assert not set(found[0][0]) & {*found[0][1], *found[2][0], *found[2][1]}
 
 
 def test_what_draws_by_itself_is_known():
