@@ -40,6 +40,25 @@ DRAWS_BY_ITSELF = {
     "tests/release/test_where.py": "has it refused",
 }
 """Where nothing repeats the draws, and why no test fails by chance for that."""
+CLOCK = re.compile(r"datetime\.(now|utcnow|today)\(|date\.today\(|\btime\.time\(|\butc_now\b")
+READS_CLOCK = {
+    "tests/conftest.py": "sets it",
+    "tests/helpers/ledger_kills.py": "has years pass while it kills",
+    "tests/ledger/test_accounts.py": "PostgreSQL's clock cannot be set; periods end next year",
+    "tests/ledger/test_faults.py": "a moment that processes wait for",
+    "tests/ledger/test_postgres.py": "PostgreSQL's clock cannot be set; periods end next year",
+}
+"""Which tests read the day, and why none fails where another begins: all others have the day from
+the `clock` fixture, or have no use for it."""
+
+
+def name_files(folders: tuple[str, ...], pattern: re.Pattern[str]) -> set[str]:
+    return {
+        file.relative_to(ROOT).as_posix()
+        for folder in folders
+        for file in (ROOT / folder).rglob("*.py")
+        if pattern.search(file.read_text("utf-8"))
+    }
 
 
 def draws() -> list[object]:
@@ -116,11 +135,7 @@ def test_tasks_of_a_kept_process_follow_from_the_test():
     assert not set(found[0][0]) & {*found[0][1], *found[2][0], *found[2][1]}
 
 
-def test_what_draws_by_itself_is_known():
-    """Whoever adds a way to draw says here why no test fails by chance for it."""
-    assert DRAWS_BY_ITSELF.keys() == {
-        file.relative_to(ROOT).as_posix()
-        for folder in ("src", "tests")
-        for file in (ROOT / folder).rglob("*.py")
-        if OWN_CHANCE.search(file.read_text("utf-8"))
-    }
+def test_what_draws_by_itself_or_reads_the_clock_is_known():
+    """Whoever adds such a file says here why no test fails by chance, or at midnight, for it."""
+    assert name_files(("src", "tests"), OWN_CHANCE) == DRAWS_BY_ITSELF.keys()
+    assert name_files(("tests",), CLOCK) == READS_CLOCK.keys()
