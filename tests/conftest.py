@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 from _pytest.pathlib import import_path
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 import chance
 from command import Result
@@ -43,6 +43,13 @@ processes at the end."""
 MEMORY = "/dev/shm"
 """Where Linux keeps files in memory."""
 MIN_MEMORY_BYTES = 4 << 30
+
+
+slow = [HealthCheck.too_slow, HealthCheck.data_too_large]  # a busy machine is no fault of a test
+settings.register_profile(
+    "same", derandomize=True, deadline=None, database=None, suppress_health_check=slow
+)
+settings.register_profile("fresh", deadline=None, database=None, suppress_health_check=slow)
 
 
 def together(nodeid: str) -> str:

@@ -4,10 +4,10 @@ Contract: after `start(name)` all that this process draws follows from the name:
 (also generators that are made without a seed), the system's bytes as Python reads them, which are
 the package's secure source, its seeds, its inclusion bits, salts and names, and its private
 selections, which OpenDP would draw from a generator of its own. The first thread has a stream of
-its own, so that servers and jobs beside it change nothing; a forked process has its noise from the
-system again. `fresh()` gives all of them back to chance. A test starts from its node id and a
-fixture from its own name, so that neither depends on what ran before; soak tests draw afresh, and
-so do all tests when `WHOSIN_FRESH` is set.
+its own, so that servers and jobs beside it change nothing. A process that is kept for tasks starts
+each from `name_task`; any other has its noise from the system. `fresh()` gives all of them back to
+chance. A test starts from its node id and a fixture from its own name, so that neither depends on
+what ran before; soak tests draw afresh, and so do all tests when `WHOSIN_FRESH` is set.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import os
 import random
 import threading
 import zlib
+from collections import Counter
 from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
 import numpy as np
-from hypothesis import HealthCheck, settings
 
 from whosin.noise import selection
 
@@ -31,11 +31,9 @@ urandom = os.urandom
 measurement = selection._measurement
 FRESH = bool(os.environ.get("WHOSIN_FRESH"))
 
-slow = [HealthCheck.too_slow, HealthCheck.data_too_large]  # a busy machine is no fault of a test
-settings.register_profile(
-    "same", derandomize=True, deadline=None, database=None, suppress_health_check=slow
-)
-settings.register_profile("fresh", deadline=None, database=None, suppress_health_check=slow)
+tasks: Counter[str] | None = None
+"""Where tests repeat, those of the present one in other processes, by their kinds."""
+started = ""
 
 
 class Streams(threading.local):
@@ -73,6 +71,8 @@ class Selection:
 
 
 def start(name: str) -> None:
+    global tasks, started
+    tasks, started = Counter(), name
     seed = zlib.crc32(name.encode())
     random.seed(seed)
     np.random.seed(seed)
@@ -93,7 +93,17 @@ def start(name: str) -> None:
     selection._measurement = measure
 
 
+def name_task(kind: str) -> str | None:
+    """The name that another process starts from for a task of this test."""
+    if tasks is None:
+        return None
+    tasks[kind] += 1
+    return f"{started} {kind} {tasks[kind]}"
+
+
 def fresh() -> None:
+    global tasks
+    tasks = None
     random.seed()
     np.random.seed()
     os.urandom = system._urandom = urandom

@@ -21,6 +21,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
+import chance
 from whosin import isolation
 from whosin.errors import Crashed
 from whosin.isolation import PID_STRUCT, TaskLimits, work_folder
@@ -37,7 +38,9 @@ def serve(address: str) -> None:
     with socket.socket(socket.AF_UNIX) as connection:
         connection.connect(address)
         connection.sendall(PID_STRUCT.pack(os.getpid()))
-        while call := _frame(connection):
+        while frame := _frame(connection):
+            name, call = pickle.loads(frame)
+            chance.fresh() if name is None else chance.start(name)
             *_, home, tempfile.tempdir, memory = pickle.loads(call)
             isolation.inherit_memory_limit(memory)
             os.chdir(home)
@@ -91,6 +94,7 @@ class KeptWorkerPool:
         with work_folder() as folder:
             call = isolation.pack_call(function, arguments, folder, limits.memory)
             with self._lock:
+                call = pickle.dumps((chance.name_task(function.__qualname__), call))
                 return self._wait(self._worker(), call, limits)
 
     def _worker(self) -> socket.socket:

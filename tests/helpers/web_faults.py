@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import chance
 from whosin.app.web.tasks import SHARED_POOL
 from whosin.isolation import TaskLimits, WorkerPool
 from whosin.release import DuckDB
@@ -23,13 +24,18 @@ def with_fault(patch: pytest.MonkeyPatch, fault: Callable[..., None], *given: ob
 
     def faulty(function: Callable[..., Any], *arguments: Any, limits: TaskLimits) -> Any:
         task = (function.__module__, function.__qualname__, arguments)
-        given_task = (_perform, fault.__name__, given, *task)
+        start = chance.name_task(function.__qualname__)
+        given_task = (_perform, start, fault.__name__, given, *task)
         return WorkerPool.run(SHARED_POOL, *given_task, limits=limits)
 
     patch.setattr(SHARED_POOL, "run", faulty)
 
 
-def _perform(fault: str, given: Any, module: str, name: str, arguments: Any) -> Any:
+def _perform(
+    start: str | None, fault: str, given: Any, module: str, name: str, arguments: Any
+) -> Any:
+    if start is not None:
+        chance.start(start)
     globals()[fault](*given)
     return getattr(import_module(module), name)(*arguments)
 

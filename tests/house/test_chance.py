@@ -17,6 +17,7 @@ from hypothesis import settings
 
 import chance
 import whosin as wi
+from whosin import isolation
 
 ROOT = Path(__file__).parents[2]
 OWN_CHANCE = re.compile(
@@ -30,6 +31,7 @@ DRAWS_BY_ITSELF = {
     "tests/bridges/test_bridges.py": "reads objects of OpenDP, and has them draw nothing",
     "tests/conftest.py": "starts from names",
     "tests/helpers/chance.py": "has what draws",
+    "tests/helpers/kept_worker_pool.py": "does what the process that asks does",
     "tests/helpers/ledger_kills.py": "answers that repeat would prove nothing, and any will do",
     "tests/house/test_chance.py": "this file",
     "tests/noise/test_noise.py": "OpenDP's noise, by counts that hardly ever come",
@@ -38,6 +40,25 @@ DRAWS_BY_ITSELF = {
     "tests/release/test_where.py": "has it refused",
 }
 """Where nothing repeats the draws, and why no test fails by chance for that."""
+CLOCK = re.compile(r"datetime\.(now|utcnow|today)\(|date\.today\(|\btime\.time\(|\butc_now\b")
+READS_CLOCK = {
+    "tests/conftest.py": "sets it",
+    "tests/helpers/ledger_kills.py": "has years pass while it kills",
+    "tests/ledger/test_accounts.py": "PostgreSQL's clock cannot be set; periods end next year",
+    "tests/ledger/test_faults.py": "a moment that processes wait for",
+    "tests/ledger/test_postgres.py": "PostgreSQL's clock cannot be set; periods end next year",
+}
+"""Which tests read the day, and why none fails where another begins: all others have the day from
+the `clock` fixture, or have no use for it."""
+
+
+def name_files(folders: tuple[str, ...], pattern: re.Pattern[str]) -> set[str]:
+    return {
+        file.relative_to(ROOT).as_posix()
+        for folder in folders
+        for file in (ROOT / folder).rglob("*.py")
+        if pattern.search(file.read_text("utf-8"))
+    }
 
 
 def draws() -> list[object]:
@@ -51,6 +72,11 @@ def draws() -> list[object]:
         tuple(wi.noise.top_k(np.zeros(1000), 6, 1).tolist()),
         tuple(wi.noise.top_k(np.zeros(1000), 6, 1, gumbel=True).tolist()),
     ]
+
+
+def draw_numbers() -> list[int]:
+    """A task for another process."""
+    return [int(wi.noise.uniform(2**60)) for _ in range(4)]
 
 
 @pytest.fixture(scope="module")
@@ -97,11 +123,19 @@ def test_other_threads_change_no_draws_of_the_first():
     assert draws()[2:] == here[2:] and not set(there[2:]) & set(here)
 
 
-def test_what_draws_by_itself_is_known():
-    """Whoever adds a way to draw says here why no test fails by chance for it."""
-    assert DRAWS_BY_ITSELF.keys() == {
-        file.relative_to(ROOT).as_posix()
-        for folder in ("src", "tests")
-        for file in (ROOT / folder).rglob("*.py")
-        if OWN_CHANCE.search(file.read_text("utf-8"))
-    }
+@pytest.mark.skipif(chance.FRESH, reason="asked to draw afresh")
+def test_tasks_of_a_kept_process_follow_from_the_test():
+    """Whatever that process did before, and no task draws what another did."""
+    limits = isolation.TaskLimits(300, 2 << 30)
+    found = []
+    for name in ("a name", "a name", "another"):
+        chance.start(name)
+        found.append([isolation.run_isolated(draw_numbers, limits=limits) for _ in range(2)])
+    assert found[0] == found[1]
+    assert not set(found[0][0]) & {*found[0][1], *found[2][0], *found[2][1]}
+
+
+def test_what_draws_by_itself_or_reads_the_clock_is_known():
+    """Whoever adds such a file says here why no test fails by chance, or at midnight, for it."""
+    assert name_files(("src", "tests"), OWN_CHANCE) == DRAWS_BY_ITSELF.keys()
+    assert name_files(("tests",), CLOCK) == READS_CLOCK.keys()

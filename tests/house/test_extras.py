@@ -232,7 +232,7 @@ from whosin.app.web.server import running
 from whosin.app.web.access import Settings
 here = Path()
 with running(Settings(here, "ledger.db", here / "users.json")) as url:
-    client = httpx.Client(base_url=url, headers={"X-Whosin": "test"}, timeout=60)
+    client = httpx.Client(base_url=url, headers={"X-Whosin": "test"}, timeout=300)
     said = [[each.status_code, each.json()] for each in (
         client.request(method, path, **given) for method, path, given in json.loads(sys.argv[1])
     )]

@@ -25,7 +25,7 @@ from whosin.isolation import TaskLimits, WorkerPool
 from whosin.release import DuckDB
 
 pytestmark = pytest.mark.usefixtures("own_processes")
-LIMITS = TaskLimits(60, 1 << 30)
+LIMITS = TaskLimits(300, 1 << 30)
 PEOPLE = 24
 DAMAGED_VCF = 10_000
 

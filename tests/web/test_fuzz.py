@@ -107,7 +107,7 @@ def test_two_thousand_mutated_requests_at_once(tmp_path, capsys):
 
 
 def test_a_kept_process_works_on_many_tasks(kept):
-    allowed = TaskLimits(60, 1 << 30)
+    allowed = TaskLimits(300, 1 << 30)
     assert [kept.run(isolation_tasks.add, 1, n, limits=allowed) for n in (1, 2)] == [2, 3]
     with pytest.raises(Crashed):
         kept.run(isolation_tasks.crash, limits=allowed)

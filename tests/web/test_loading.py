@@ -22,7 +22,7 @@ from whosin.release.domains import read_domain
 from whosin.release.queries import QUERIES
 from whosin.scenario_model import AboutSection, ScenarioModel, TableSection
 
-expect.set_options(timeout=40_000)
+expect.set_options(timeout=120_000)  # a busy machine is no reason to fail
 Opened = Callable[..., Page]
 Serving = Callable[[Settings], str]
 
