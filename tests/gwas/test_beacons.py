@@ -117,6 +117,23 @@ def test_answers_are_paid_once_and_kept(ledger):
         answer_beacon(study, PLAN, beacon, [other], {other: (Fraction(1, 2),)}, ledger, "s")
 
 
+def test_two_who_open_beacons_of_the_same_people_at_once_have_one(ledger, monkeypatch):
+    study, look = gwas.Simulation(20, 25, 30, 2).study(), wi.Ledger.copies
+    asked = study.snps.name[0], study.snps.a1[0]
+    known = Beacon(45, known=3), [asked], {asked: (Fraction(1, 60),)}, ledger
+
+    def look_too_early(opened, *about):
+        found = look(opened, *about)
+        monkeypatch.undo()
+        answer_beacon(study, PLAN, *known, "theirs")
+        return found
+
+    monkeypatch.setattr(wi.Ledger, "copies", look_too_early)
+    with pytest.raises(BudgetRefused, match="theirs:beacon"):
+        answer_beacon(study, PLAN, *known, "mine")
+    assert ledger.datasets() == ["theirs:beacon"]
+
+
 def test_wrong_questions_cost_nothing(ledger, tmp_path):
     study = gwas.Simulation(20, 25, 30, 2).study()
     name, letter = study.snps.name[0], study.snps.a1[0]

@@ -186,6 +186,25 @@ def test_sizes_and_one_sided_labels_exclude_each_other(tmp_path):
         assert not exact & values
 
 
+@pytest.mark.parametrize("relation", gwas.STUDY_RELATIONS[:2])
+def test_a_study_and_labels_at_once_exclude_each_other(tmp_path, monkeypatch, relation):
+    """One is published when the other has looked already for budgets of the same people."""
+    path = gwas.Simulation(60, 70, 30, 2).write(tmp_path / "s")
+    study, people = gwas.read_study(path), LabelledPeople.read(path)
+    plan = wi.calibrate(wi.Gamma(2), wi.families.FixedSize("0.5", "0.5"))
+    refuse = labels._refuse_other_relations
+    with wi.Ledger(tmp_path / "l.db") as ledger:
+
+        def refuse_too_early(*asked):
+            refuse(*asked)
+            publish_study(study, plan, Question(2, relation), ledger, "released")
+
+        monkeypatch.setattr(labels, "_refuse_other_relations", refuse_too_early)
+        with pytest.raises(BudgetRefused, match="released"):
+            randomise(people, ledger, "one-sided", dataset="labels", own_budget=True)
+        assert ledger.datasets() == [f"released:{relation}"]
+
+
 def test_a_draw_survives_its_file(tmp_path):
     draw = LabelDraw(
         "one-sided", (LabelGroup(Fraction(7, 3), 10, 4), LabelGroup(Fraction(2), 5, 3))

@@ -415,7 +415,7 @@ def test_the_noise_has_the_stated_scale(tmp_path):
     with wi.Ledger(tmp_path / "many.db") as opened:
         about = study_registration(study, "genotype")
         for number in range(12):
-            opened.register(f"s{number}:genotype", plan, about, new_people=None)
+            opened.register(f"s{number}:genotype", plan, about, new_people=opened.datasets())
             asked = Question(40, "genotype", share="1/2")
             made = publish_study(study, plan, asked, opened, f"s{number}")
             gaps.append((made.numbers - exact[made.places]).T.ravel())

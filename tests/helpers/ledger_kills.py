@@ -349,8 +349,9 @@ def main() -> None:
         most = (given.workers * given.debits * 9 // 16 + 0.5) / 1000  # half a price for rounding
         plan = wi.calibrate(wi.Epsilon(str(most)), delta=1e-6 if given.lapses else 0)
         if given.accounts:
+            others = ledger.datasets()
             ledger.register(
-                dataset, plan, given.table, schedule=plan_periods(given), new_people=None
+                dataset, plan, given.table, schedule=plan_periods(given), new_people=others
             )
             for worker in range(0, given.workers, 2):
                 ledger.set_quota(dataset, f"worker {worker}", f"1/{2 * given.workers}")

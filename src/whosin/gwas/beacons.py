@@ -201,8 +201,11 @@ def answer_beacon(
     registration = replace(genotype, domains=domains)
     name = f"{dataset}:{BEACON_ACCOUNT}"
     check_one_sided(plan)
-    _refuse_copy(ledger, name, registration)
-    ledger.admit(name, plan, resume=True, registration=registration, new_people=None)
+    same = ledger.copies(name, registration)
+    beacons = (each for each in same if each.endswith(BEACON_ACCOUNT))
+    if name not in ledger.datasets() and (other := next(beacons, None)):
+        raise BudgetRefused(describe_copy(name, other), field="dataset", value=name)
+    ledger.admit(name, plan, resume=True, registration=registration, new_people=same)
     stored = ledger.record(name)[2]
     counts = study.genotyped()
     made = []
@@ -225,13 +228,6 @@ def answer_beacon(
         kept = json.loads(stored[request])
         made.append(BeaconAnswer(snp, allele, bool(kept["present"]), float(kept["cost"]), again))
     return made
-
-
-def _refuse_copy(ledger: Ledger, name: str, registration: Registration) -> None:
-    """The same people have one beacon; their genomes may have another budget for studies."""
-    beacons = (each for each in ledger.copies(name, registration) if each.endswith(BEACON_ACCOUNT))
-    if name not in ledger.datasets() and (other := next(beacons, None)):
-        raise BudgetRefused(describe_copy(name, other), field="dataset", value=name)
 
 
 def _beacon_spend(request: str, cost: float, registration: Registration) -> Spend:

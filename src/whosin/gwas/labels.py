@@ -462,6 +462,7 @@ def randomise_labels(
     asked_name = account_name(ledger, dataset, ACCOUNT_NAMES[relation])
     ratios = plan.ratios
     print_ = people.fingerprint(ratios, which)
+    same = ledger.copies(asked_name, registration)
     name, notes = _find_account(ledger, asked_name, registration, own_budget, print_)
     if plan.method == "one-sided":
         _refuse_known_size(ledger, asked_name, registration)
@@ -475,7 +476,7 @@ def randomise_labels(
             confirm()
         if name not in ledger.datasets():
             _refuse_other_relations(ledger, name, registration)
-        said = None if own_budget else new_people
+        said = same if own_budget else new_people
         ledger.admit(name, plan.plan, registration=registration, new_people=said)
         account_name(ledger, dataset, ACCOUNT_NAMES[relation])  # again: others register too
         request = _name_request(ledger, name, print_)

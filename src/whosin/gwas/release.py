@@ -380,12 +380,11 @@ def _open_budget(
     new_people: bool,
 ) -> list[str]:
     """Open the study's budget, or see that it is for this study; what is to be noted."""
-    known = name in ledger.datasets()
+    known, same = name in ledger.datasets(), ledger.copies(name, registration)
     further = not known and _is_further_phenotype(ledger, name, registration)
-    same = ledger.copies(name, registration)[:1] if further else []
-    said = None if further or known else new_people  # accounts share people
+    said = same if further or known else new_people  # accounts share people
     ledger.admit(name, plan, registration=registration, amend=amend and known, new_people=said)
-    return [describe_copy(name, other) for other in same]
+    return [describe_copy(name, other) for other in same[:1] if further]
 
 
 def _is_further_phenotype(ledger: Ledger, name: str, registration: Registration) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -281,7 +281,7 @@ class Registry:
         plan: Plan,
         registration: Registration | None = None,
         *,
-        new_people: bool | None = False,
+        new_people: bool | Collection[str] = False,
         schedule: Mapping[str, Any] | None = None,
     ) -> BudgetState:
         """Set a dataset's budget, once: the plan's ε is the total.
@@ -289,7 +289,8 @@ class Registry:
         Args:
             registration: the table that the budget is for (`release.table.register_table`): whose
                 rows they are is then fixed too.
-            new_people: as for `claim_people`; None where it was said elsewhere whose rows they are.
+            new_people: as for `claim_people`; or, where it was said elsewhere whose rows they are,
+                the other datasets with these rows that the caller has seen.
             schedule: how it is divided over time (see `Schedule.plan`).
 
         Raises:
@@ -322,7 +323,7 @@ class Registry:
         share: object = None,
         registration: Registration | None = None,
         amend: bool = False,
-        new_people: bool | None = False,
+        new_people: bool | Collection[str] = False,
         paid: bool = False,
         schedule: Mapping[str, Any] | None = None,
         part: str | None = None,
@@ -381,14 +382,17 @@ class Registry:
         states.check_session(state, plan, budget, share, cost=cost, level=level, **about)
 
     def amend(
-        self, dataset: str, registration: Registration, *, new_people: bool | None = False
+        self,
+        dataset: str,
+        registration: Registration,
+        *,
+        new_people: bool | Collection[str] = False,
     ) -> BudgetState:
         """Record that a dataset goes on with another table, other domains or bounds, under the same
         budget: next month's file, a column that was not declared before.
 
         Args:
-            new_people: as for `register`, where the dataset has no table yet. Rows that have a
-                budget under another name are refused, unless it is None.
+            new_people: as for `register`, where the dataset has no table yet.
 
         Raises:
             BudgetRefused: the privacy unit or the universe would change, and with it the promise.
@@ -396,10 +400,9 @@ class Registry:
         read_registration(registration)
         with self._turn(dataset) as turn:
             before = entries.read_budget_state(turn.row).registered
-            if new_people is not None:
-                self._store.lock_registrations(turn.connection)
-                claim: Any = {"new_people": new_people, "bound": before is not None}
-                registration = _claim_people(turn.connection, dataset, registration, **claim)
+            self._store.lock_registrations(turn.connection)
+            claim: Any = {"new_people": new_people, "bound": before is not None}
+            registration = _claim_people(turn.connection, dataset, registration, **claim)
             registered = (
                 RegisteredTable.of(registration)
                 if before is None
@@ -509,14 +512,14 @@ class Registry:
         plan: Plan,
         budget: Budget,
         registration: Registration | None,
-        new_people: bool | None,
+        new_people: bool | Collection[str],
         schedule: Mapping[str, Any] | None = None,
     ) -> bool:
         """Make a dataset unless there is one of this name."""
         self._store.lock_registrations(connection)
         if entries.dataset_row(connection, name) is not None:
             return False
-        if registration is not None and new_people is not None:
+        if registration is not None:
             registration = _claim_people(connection, name, registration, new_people=new_people)
         registered = None if registration is None else RegisteredTable.of(registration)
         moment = self._store.stamp(connection)
@@ -611,15 +614,18 @@ def _claim_people(
     dataset: str,
     registration: Registration,
     *,
-    new_people: bool,
+    new_people: bool | Collection[str],
     bound: bool = False,
 ) -> Registration:
     """See `Registry.claim_people`; a dataset that is bound to a table says itself whose it is."""
-    if same := entries.find_copies(connection, dataset, registration):
+    known = () if isinstance(new_people, bool) else new_people
+    same = entries.find_copies(connection, dataset, registration)
+    if same := [each for each in same if each not in known]:
         hint = f"{_describe_continuing(same[0])} goes on under that budget"
         raise BudgetRefused(
             describe_copy(dataset, same[0]), field="dataset", value=dataset, hint=hint
         )
+    bound = bound or not isinstance(new_people, bool)
     others = [] if bound else entries.find_lookalikes(connection, dataset, registration)
     if others and not new_people:
         hint = (
