@@ -32,9 +32,10 @@ from whosin.notions.bayesian_privacy import (
     BayesianDifferentialPrivacy,
     WorstWindow,
     list_factors,
-    window_rows,
     noisy_sum,
     search_windows,
+    window_rows,
+    window_witness,
 )
 from whosin.notions.bsp_interior import (
     Sides,
@@ -380,14 +381,14 @@ def measure_spread(
         query = _by_ones(query)
     search = NetworkSearch(factors, query, space.values)
     note = _left_out_by_factors(search, default)
-    worst, done = _Spread(), dict[Any, None]()
+    worst, done = _Spread(output=_shown_output(query, np.zeros(len(query.order)))), set[Any]()
     beyond: list[int] = []
     shifts = _Shifts(search)
     for rows in search.components():
         key = _looks(search, rows)
         if key in done:
             continue
-        done[key] = None
+        done.add(key)
         table = _part_sums(search, rows)
         if table is None:
             beyond += rows
@@ -639,15 +640,19 @@ class _PartSpread:
     ) -> None:
         """Keep a pair of outputs of the part, where known values elsewhere can bring them about."""
         value = float(most[pattern, pair[0]] - least[pattern, pair[1]])
-        if value <= worst.value:
+        if not value > worst.value:  # NaN where nothing can be compared
             return
         moved = self._difference(*pair)
         if moved is None:
             return
-        known = pattern_rows(self.space, pattern, position)
-        worst.value, worst.row = value, self.rows[position]
-        worst.known = tuple(self.rows[place] for place in known)
+        self._keep(worst, value, position, pattern)
         worst.output = self._output(pair, moved)
+
+    def _keep(self, worst: _Spread, value: float, position: int, pattern: int) -> None:
+        known = pattern_rows(self.space, pattern, position)
+        unknown = {r for place, r in enumerate(self.rows) if place not in known}
+        worst.value, worst.row = value, self.rows[position]
+        worst.known = tuple(r for r in range(len(self.search.neighbours)) if r not in unknown)
 
     def _ends(self, point: Array) -> tuple[Array, Array]:
         """Between which numbers each coordinate of an output may be, for the same likelihoods."""
@@ -752,9 +757,7 @@ class _PartSpread:
             if best > worst.value:
                 moved = np.array([gaps[0] - gaps[1]])
                 number = math.log(w.flat[int(value.argmax())]) / (2 * rate) + gaps[0] + 0.5
-                known = pattern_rows(self.space, pattern, position)
-                worst.value, worst.row = best, self.rows[position]
-                worst.known = tuple(self.rows[place] for place in known)
+                self._keep(worst, best, position, pattern)
                 place = np.array([number]) + self.shifts.split(moved)
                 worst.output = _shown_output(self.search.query, place)
         return True
@@ -806,7 +809,8 @@ def _bound_beyond_tables(
         upper = search_windows(prior, space, query, found)
         worst.upper = max(worst.upper, upper)
         cases = [(upper, *window_rows(prior, space.rows, found))]
-        _reach_alone(worst, found.alone, *cases[0][1:], space.rows)
+        case = window_witness(prior, space, query, prior.marginals(space.rows), found)
+        _reach_alone(worst, found.alone, case)
     else:
         for row in rows:
             cases += _bound_row(search, row, default, worst)
@@ -838,9 +842,9 @@ def _bound_row(
     search: NetworkSearch, row: int, default: int, worst: _Spread
 ) -> list[tuple[float, int, frozenset[int]]]:
     """Bound one row's spread; its worst sets of unknown rows in either direction."""
-    from whosin.notions.network_leakage import Best, search_within_reach
+    from whosin.notions.network_leakage import Best, network_witness, search_within_reach
 
-    total, cases = 0.0, list[frozenset[int]]()
+    total, cases = 0.0, list[tuple[int, frozenset[int]]]()
     for side in ((slice(None), default), (default, slice(None))):
         search.best = Best()
         search.counted = np.zeros((search.values, search.values), dtype=bool)
@@ -853,20 +857,19 @@ def _bound_row(
             search_within_reach(search, row)
         total += search.best.upper
         if search.best.case is not None:
-            cases.append(frozenset(search.best.case[4]))
+            cases.append((search.best.case[0], frozenset(search.best.case[4])))
             if search.counted is not None:
-                _reach_alone(worst, search.best.value, row, cases[-1], len(search.neighbours))
+                _reach_alone(worst, search.best.value, network_witness(search))
     worst.upper = max(worst.upper, total)
-    return [(total, row, case) for case in cases]
+    return [(total, *case) for case in cases]
 
 
-def _reach_alone(
-    worst: _Spread, value: float, row: int, unknown: frozenset[int], rows: int
-) -> None:
+def _reach_alone(worst: _Spread, value: float, case: Witness) -> None:
     """Keep what one ratio to or from the default shows: the default's own is 1."""
     if value > worst.value:
-        worst.value, worst.row, worst.output = value, row, None
-        worst.known = tuple(r for r in range(rows) if r != row and r not in unknown)
+        assert case.row is not None and case.known is not None
+        worst.value, worst.row, worst.output = value, case.row, case.output
+        worst.known = tuple(case.known)
 
 
 def _evaluate_pattern(
