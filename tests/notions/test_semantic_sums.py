@@ -289,15 +289,15 @@ def test_households_and_series_of_hundreds():
     assert all(each.exact for each in levels)
     assert levels[0].value == pytest.approx(levels[1].value, abs=1e-9)
     for mechanism in (Laplace("sum", 5), Laplace("histogram", 5)):
-        leaks = BayesianDifferentialPrivacy(tree(63, "0.55")).measure(mechanism, wi.Records(63, 2))
-        found = BayesianSemanticPrivacy(tree(63, "0.55")).measure(mechanism, wi.Records(63, 2))
+        leaks = BayesianDifferentialPrivacy(tree(31, "0.55")).measure(mechanism, wi.Records(31, 2))
+        found = BayesianSemanticPrivacy(tree(31, "0.55")).measure(mechanism, wi.Records(31, 2))
         assert 0 < (found.lower or found.value) <= found.value <= math.tanh(float(leaks.value) / 2) + 1e-9
 
 
 def test_chains_between_bounds_have_a_bracket():
     rows = [Box(["0.6", "0.2"], ["0.8", "0.4"]), Box(["0.2", "0.6"], ["0.4", "0.8"])]
     box = ChainBox([HALF, HALF], rows)
-    space, noisy = wi.Records(30, 2), Laplace("sum", 3)
+    space, noisy = wi.Records(8, 2), Laplace("sum", 3)
     found = BayesianSemanticPrivacy(box).measure(noisy, space)
     leaks = BayesianDifferentialPrivacy(box).measure(noisy, space)
     assert not found.exact and 0 < found.lower < found.value

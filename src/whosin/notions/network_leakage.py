@@ -377,6 +377,8 @@ class NetworkSearch:
         if best.case is None:
             return False
         row, known, values, _, unknown = best.case
+        if all((table > 0).all() for table in self.tables):
+            return True
         given, rows = self.complete_known(known, (row, *unknown)), self.component(row)
         return all(self.most_likely(rows, {**given, row: value}) for value in values)
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import partial
+from functools import cached_property, partial
 from itertools import product
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -351,7 +351,7 @@ MAX_DIFFERENCES = 1 << 20
 """Cells of a table of differences between what the known rows add."""
 MAX_ROOT_PAIRS = 1 << 22
 """Pairs of conditions whose roots between centres are taken."""
-MAX_EVALUATED_SETS = 200
+MAX_EVALUATED_SETS = 60
 """How many sets of unknown rows are evaluated in both directions."""
 
 
@@ -669,6 +669,17 @@ class _PartSpread:
             np.maximum.reduceat(least, starts), np.minimum.reduceat(most, starts)
         )
 
+    @cached_property
+    def partners(self) -> list[Array]:
+        """The outputs that can go together with each, where there is one coordinate."""
+        table = self.shifts.tables[-1]
+        half, counts = len(table) // 2, np.concatenate([[0], np.cumsum(table)])
+        low, high = (each[:, 0] for each in self._ends(self.points))
+        least = np.clip(low[:, None] - high[None], -half, half + 1).astype(int) + half
+        most = np.clip(high[:, None] - low[None], -half - 1, half).astype(int) + half + 1
+        possible = counts[most] > counts[np.minimum(least, most)]
+        return [np.flatnonzero(row | (np.arange(len(row)) == n)) for n, row in enumerate(possible)]
+
     def _output(self, pair: tuple[int, int], moved: Array) -> Hashable:
         query = self.search.query
         counts = [len(rates) for rates in query.rates]
@@ -683,11 +694,10 @@ class _PartSpread:
     ) -> None:
         """All pairs of outputs of the part that go together, and the roots between them."""
         size = len(self.points)
-        for first in range(size):
-            seconds = [n for n in range(size) if self._difference(first, n) is not None]
+        for first, seconds in enumerate(self.partners):
             spread = np.nan_to_num(most[:, [first]] - least[:, seconds])
             pattern, second = np.unravel_index(int(spread.argmax()), spread.shape)
-            pair = first, seconds[int(second)]
+            pair = first, int(seconds[int(second)])
             self._reach(worst, position, int(pattern), most, least, pair)
         if self.whole or not self.shifts.complete:
             return
@@ -809,8 +819,10 @@ def _bound_beyond_tables(
         upper = search_windows(prior, space, query, found)
         worst.upper = max(worst.upper, upper)
         cases = [(upper, *window_rows(prior, space.rows, found))]
-        case = window_witness(prior, space, query, prior.marginals(space.rows), found)
-        _reach_alone(worst, found.alone, case)
+        if found.alone > worst.value:
+            marginals = prior.marginals(space.rows)
+            case = window_witness(prior, space, query, marginals, found)
+            _reach_alone(worst, found.alone, case)
     else:
         for row in rows:
             cases += _bound_row(search, row, default, worst)
@@ -858,7 +870,7 @@ def _bound_row(
         total += search.best.upper
         if search.best.case is not None:
             cases.append((search.best.case[0], frozenset(search.best.case[4])))
-            if search.counted is not None:
+            if search.counted is not None and search.best.value > worst.value:
                 _reach_alone(worst, search.best.value, network_witness(search))
     worst.upper = max(worst.upper, total)
     return [(total, *case) for case in cases]
@@ -866,10 +878,9 @@ def _bound_row(
 
 def _reach_alone(worst: _Spread, value: float, case: Witness) -> None:
     """Keep what one ratio to or from the default shows: the default's own is 1."""
-    if value > worst.value:
-        assert case.row is not None and case.known is not None
-        worst.value, worst.row, worst.output = value, case.row, case.output
-        worst.known = tuple(case.known)
+    assert case.row is not None and case.known is not None
+    worst.value, worst.row, worst.output = value, case.row, case.output
+    worst.known = tuple(case.known)
 
 
 def _evaluate_pattern(
