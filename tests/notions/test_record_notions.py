@@ -339,7 +339,7 @@ def test_full_table_at_scale(n):
 
 
 def test_semantic_privacy_of_many_rows_that_are_no_product_is_refused_at_once():
-    alike = wi.priors.Exchangeable([1] * 41)
+    alike = wi.priors.Exchangeable([Fraction(1, 41)] * 41)
     mechanism = wi.mechanisms.Laplace("sum", scale=4)
     with pytest.raises(TooLarge):
         wi.notions.BayesianSemanticPrivacy(alike).measure(mechanism, wi.Records(40, 2))

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.errors import Unsupported, spell
-from whosin.exact import Array, Number, flint_rational, is_exact, log_up, rational
+from whosin.exact import Array, flint_rational, is_exact, log_up, rational
 from whosin.mechanisms import Channel, Composed, Geometric, Laplace
 from whosin.mechanisms.additive_noise import check_whole
 from whosin.notions import certificates
@@ -293,13 +293,12 @@ class _Window:
 
     def over_ends(self, values: Array) -> Array:
         """The largest over all that may be known at the ends of the same window."""
-        result = np.full(values.shape, -math.inf)
+        result, finite = np.full(values.shape, -math.inf), np.isfinite(values)
         ends = [(side.distance, side.value is None) for side in self.sides]
         for end in set(ends):
-            same = [n for n, other in enumerate(ends) if other == end and np.isfinite(values[:, n]).any()]
-            result[:, same] = np.where(
-                np.isfinite(values[:, same]), values[:, same].max(initial=-math.inf), -math.inf
-            )
+            same = [n for n, other in enumerate(ends) if other == end]
+            most = values[:, same].max()
+            result[:, same] = np.where(finite[:, same], most, -math.inf)
         return result
 
     @property
@@ -542,7 +541,7 @@ def window_witness(
     assert window is not None
     right: Right = window["right"]
     rows, distance = space.rows, window["distance"]
-    row = _place_window(worst.window, rows, marginals)
+    row = _place_window(window, rows, marginals)
     known: dict[int, int] = {}
     if window["left"] is not None:
         known[row - distance] = window["left"]
@@ -606,9 +605,8 @@ class BayesianDifferentialPrivacy(OfPriors):
             queries = noisy_sum(mechanism, space)
             if queries is not None:
                 return measure_chain_leakage(prior, space, queries)
-        if (
-            isinstance(space, Records)
-            and (joint or (space.values + 1) ** space.rows > MAX_CERTIFIED_CONDITIONS)
+        if isinstance(space, Records) and (
+            joint or (space.values + 1) ** space.rows > MAX_CERTIFIED_CONDITIONS
         ):
             from whosin.notions.network_leakage import measure_network_leakage, noisy_sums
 
