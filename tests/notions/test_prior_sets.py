@@ -208,7 +208,6 @@ TABLES = Hull([MarkovChain(["1/2", "1/2"], [["3/4", "1/4"], ["1/4", "3/4"]]), Un
     "ask",
     [
         lambda: wi.notions.MeanShift(ONE).measure(CONSTANT),
-        lambda: wi.notions.BayesianSemanticPrivacy(ONE).measure(CONSTANT),
         lambda: wi.notions.BayesianDifferentialPrivacy(TABLES).measure(CONSTANT),
         lambda: wi.notions.Leakage("identity", [ONE, ONE]).measure(CONSTANT),
         lambda: wi.distortion.curves(wi.Records(40, 2), ONE),

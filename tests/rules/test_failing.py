@@ -89,7 +89,7 @@ def a_range(rng):
     return low, min(F(9, 10), low + F(rng.randint(0, 5), 10))
 
 
-@seeds(12, 300)
+@seeds(12, 1000)
 def test_the_profile_is_that_of_all_vertices(rng):
     """F21, n ≤ 14: equal to the largest over every vertex with at most k known, each by itself."""
     people = rng.randint(1, 14)
@@ -127,7 +127,7 @@ def test_no_prior_in_between_beats_the_profile(kind):
             assert np.maximum(top - np.exp(epsilon) * bottom, 0).sum() <= bound + 1e-13
 
 
-@seeds(12, 300)
+@seeds(12, 1000)
 def test_the_bracket_holds_at_every_vertex_and_in_between(rng):
     """`lower` is the largest tail of all vertices, exactly, ties included; `upper` is above every
     tail, also of priors in between, which may exceed those of vertices."""
@@ -177,7 +177,7 @@ def test_bounds_below_a_ratio_of_one():
     assert found.lower <= found.upper <= float((1 - share) / (1 - share / 2)) + 1e-3
 
 
-@seeds(8, 200)
+@seeds(8, 1000)
 def test_families_with_few_priors_are_exact(rng):
     people = rng.randint(1, 9)
     rule, rows = a_rule(rng, people)
@@ -202,7 +202,7 @@ def test_families_with_few_priors_are_exact(rng):
         assert rules.profile(rule, people, family, 0.3) == pytest.approx(float(truth), rel=1e-14)
 
 
-@seeds(10, 100)
+@seeds(10, 1000)
 def test_listed_priors_may_depend_on_each_other(rng):
     people = rng.randint(2, 5)
     rule, rows = a_rule(rng, people)
@@ -230,7 +230,7 @@ def test_listed_priors_may_depend_on_each_other(rng):
     assert found == pytest.approx(float(max(profiles)), rel=1e-14)
 
 
-@seeds(6, 100)
+@seeds(6, 1000)
 def test_the_least_level_at_a_delta_is_between_the_ends(rng):
     """The lower end is the largest δ-quantile of vertices; at the upper end no prior fails more
     often than δ. The reverse direction for negative membership."""

@@ -261,7 +261,7 @@ CHAINED = wi.mechanisms.PostProcessed(wi.rules.Suppress(5), wi.rules.Suppress(3)
 
 @pytest.mark.parametrize("rule", [wi.rules.Round(5), wi.rules.RandomRound(3)], ids=repr)
 @pytest.mark.parametrize("way", ["left", "joined"])
-@cases(12, 100)
+@cases(12, 1000)
 def test_one_person_between_two_rounded_tables(rule, way, count):
     """What rounding leaves of the difference, against the sum over both counts: with a step of a
     rounded number the person is found, without one they are a little less likely to be in."""
@@ -303,7 +303,7 @@ def protected(counts: Sequence[int]) -> list[int | None]:
     ]
 
 
-@cases(40, 400)
+@cases(40, 1000)
 def test_no_procedure_for_further_cells_makes_anyone_surer_than_said(count):
     """Whoever knows how further cells are chosen learns from the pattern, at most up to `most`."""
     rng, differ = random.Random(8), 0

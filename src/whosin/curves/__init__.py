@@ -23,7 +23,7 @@ from whosin.errors import UnknownName, invalid_value
 from whosin.exact import exp_up, rational
 from whosin.families import Family
 from whosin.mechanisms import Gaussian, Geometric, Laplace, Mechanism, read_channel
-from whosin.mechanisms.base import need_space
+from whosin.mechanisms.channel import need_space
 from whosin.spaces import Space
 
 __all__ = ["CornerCurve", "LaplaceCurve", "LossCurve", "NormalCurve", "TradeOff", "process_curve"]

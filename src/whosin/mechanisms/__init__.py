@@ -6,8 +6,7 @@ there. Numbers such as T7, F12 or E3 are explained in docs/theory/numbers.md.
 
 from whosin.errors import UnknownName, at, check_kind
 from whosin.mechanisms.additive_noise import Gaussian, Geometric, Laplace
-from whosin.mechanisms.base import Mechanism, read_channel
-from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.channel import Channel, Mechanism, read_channel
 from whosin.mechanisms.combinations import Composed, Mixture, PostProcessed, Sampled
 from whosin.mechanisms.count_rules import CellKey, Exact, FromTable, RandomRound, Round, Suppress
 from whosin.mechanisms.finite import (

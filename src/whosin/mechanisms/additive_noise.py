@@ -30,8 +30,7 @@ from whosin.exact import (
     rational,
     read_ranged,
 )
-from whosin.mechanisms.base import Mechanism, need_space
-from whosin.mechanisms.channel import Channel, ColumnChannel, LazyChannel
+from whosin.mechanisms.channel import Channel, ColumnChannel, LazyChannel, Mechanism, need_space
 from whosin.mechanisms.count_table import Beyond, CountTable
 from whosin.mechanisms.entries import Balls, Entries, Exponents, Rationals
 from whosin.spaces import (

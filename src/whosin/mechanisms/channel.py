@@ -1,8 +1,10 @@
-"""A finite channel: Pr[output given world], its exact entries, and its file."""
+"""What every mechanism can do, and a finite channel: Pr[output given world], its exact entries, and
+its file."""
 
 from __future__ import annotations
 
 import json
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
@@ -26,7 +28,6 @@ from whosin.errors import (
     wrong_sum,
 )
 from whosin.exact import Array, flint_array, is_exact, rational
-from whosin.mechanisms.base import Mechanism, need_space
 from whosin.mechanisms.count_table import CountTable
 from whosin.mechanisms.entries import Computed, Entries, Floats, Powers, Rationals, Weighted
 from whosin.plain_files import write_file
@@ -46,6 +47,40 @@ if TYPE_CHECKING:
 
 ROW_SUM_TOLERANCE = 1e-9
 MAX_WRITTEN_WORLDS = 10**18
+
+
+class Mechanism(ABC):
+    """A random answer that depends on the world."""
+
+    @abstractmethod
+    def channel(self, space: Space | None = None) -> Channel:
+        """Pr[output | world] on this space, or the densities at the points that decide (F10)."""
+
+    def on_counts(self, people: int, margin: int = 0) -> CountTable | None:
+        """Pr[output | how many of the people are in], where the mechanism sees nothing else and
+        that is a table; None otherwise.
+
+        Args:
+            margin: how far beyond 0 … people noisy counts are told apart, at least.
+        """
+        return None
+
+
+def read_channel(mechanism: object, space: Space | None = None) -> Channel:
+    """The channel of what a user handed over."""
+    if not isinstance(mechanism, Mechanism):
+        raise invalid_value("mechanism", "a mechanism or a channel", repr(mechanism))
+    return mechanism.channel(None if space is None else need_space(space, "it"))
+
+
+def need_space(space: Space | None, mechanism: str) -> Space:
+    """The space, or an error that says how to give one."""
+    if space is None:
+        hint = "call measure(mechanism, space)"
+        raise InvalidInput(f"{mechanism} needs a space", field="space", hint=hint)
+    if not isinstance(space, Subsets | Records):
+        raise invalid_value("space", "Subsets(…) or Records(…)", shorten_value(space))
+    return space
 
 
 def read_stochastic(

@@ -29,8 +29,14 @@ from whosin.exact import (
     read_ranged,
 )
 from whosin.mechanisms.additive_noise import Axis
-from whosin.mechanisms.base import Mechanism, read_channel
-from whosin.mechanisms.channel import Channel, output_names, read_stochastic, same_lattice
+from whosin.mechanisms.channel import (
+    Channel,
+    Mechanism,
+    output_names,
+    read_channel,
+    read_stochastic,
+    same_lattice,
+)
 from whosin.mechanisms.count_rules import MAX_CHANGE, Rule, RuleChain
 from whosin.mechanisms.count_table import Beyond, CountTable, Spread
 from whosin.mechanisms.entries import Balls, Entries, Exponents, Rationals

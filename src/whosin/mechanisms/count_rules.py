@@ -25,8 +25,14 @@ from whosin.errors import (
     wrong_sum,
 )
 from whosin.exact import Rational, is_exact, probability, rational
-from whosin.mechanisms.base import Mechanism, need_space
-from whosin.mechanisms.channel import Channel, CountChannel, output_names, read_stochastic
+from whosin.mechanisms.channel import (
+    Channel,
+    CountChannel,
+    Mechanism,
+    need_space,
+    output_names,
+    read_stochastic,
+)
 from whosin.mechanisms.count_table import Beyond, CountTable, Spread
 from whosin.spaces import Space
 from whosin.spaces.worlds import need_subsets

@@ -28,8 +28,7 @@ from whosin.exact import (
     read_ranged,
 )
 from whosin.mechanisms.additive_noise import read_positive
-from whosin.mechanisms.base import Mechanism, need_space
-from whosin.mechanisms.channel import Channel, ColumnChannel
+from whosin.mechanisms.channel import Channel, ColumnChannel, Mechanism, need_space
 from whosin.mechanisms.entries import Computed, Powers
 from whosin.spaces import MaximumLattice, Space, Subsets
 from whosin.spaces.arrays import require_memory, require_table, widest_exp

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from whosin.errors import Unsupported, spell
-from whosin.exact import Array, Number, flint_rational, is_exact, log_up, rational
+from whosin.exact import Array, flint_rational, is_exact, log_up, rational
 from whosin.mechanisms import Channel, Composed, Geometric, Laplace
 from whosin.mechanisms.additive_noise import check_whole
 from whosin.notions import certificates
@@ -138,7 +138,7 @@ class WorstWindow:
         slack: by how much more a window may leak for each step in it, under other chains; `most`,
             left, right and both contain that.
         default: a value of semantic privacy: then the leakage to it and from it are added up, each
-            the largest over all that may be known at the ends of the window; `alone` is the larger.
+            the largest over all that may be known at the ends of the window; `alone` is the latter.
     """
 
     slack: float = 0.0
@@ -293,13 +293,12 @@ class _Window:
 
     def over_ends(self, values: Array) -> Array:
         """The largest over all that may be known at the ends of the same window."""
-        result = np.full(values.shape, -math.inf)
+        result, finite = np.full(values.shape, -math.inf), np.isfinite(values)
         ends = [(side.distance, side.value is None) for side in self.sides]
         for end in set(ends):
-            same = [n for n, other in enumerate(ends) if other == end and np.isfinite(values[:, n]).any()]
-            result[:, same] = np.where(
-                np.isfinite(values[:, same]), values[:, same].max(initial=-math.inf), -math.inf
-            )
+            same = [n for n, other in enumerate(ends) if other == end]
+            most = values[:, same].max()
+            result[:, same] = np.where(finite[:, same], most, -math.inf)
         return result
 
     @property
@@ -341,6 +340,7 @@ def _compare_values(
         raise Unsupported(message, field="scale", hint="use a larger scale")
     flats = [np.where(counted & ~np.isnan(ratio), ratio, 1.0) for ratio in ratios]
     most_ = [np.where(valid, np.log(flat.max(axis=2)), -math.inf) for flat in flats]
+    first = most_[0]
     if worst.default is not None:
         most_ = [window.over_ends(each) for each in most_]
     best = np.asarray(sum(most_))
@@ -353,18 +353,20 @@ def _compare_values(
     worst.right = max(worst.right, far)
     value = float(best.max())
     if value > worst.value or worst.window is None:
-        context, side = (int(part) for part in np.unravel_index(int(best.argmax()), best.shape))
-        worst.value, worst.alone = value, max(float(each[context, side]) for each in most_)
+        place = int(np.where(best == best.max(), first, -math.inf).argmax())
+        context, side = (int(part) for part in np.unravel_index(place, best.shape))
+        worst.value, worst.alone = value, float(first[context, side])
         flat = flats[0][context, side]
         output = int(np.argmax(flat >= flat.max() * (1 - 1e-13)))
         column = likelihood[context, side].reshape(likelihood.shape[2], -1)[:, output]
+        low = int(np.nanargmin(column)) if worst.default is None else worst.default
         worst.window = {
             "row": window.row,
             "distance": window.distance,
             "left": context if window.known else None,
             "right": window.sides[side],
             "output": np.unravel_index(output, densities.shape[3:]),
-            "values": (int(np.nanargmax(column)), int(np.nanargmin(column))),
+            "values": (int(np.nan_to_num(column).argmax()), low),
         }
 
 
@@ -403,7 +405,7 @@ def measure_chain_leakage(prior: MarkovChain, space: Records, query: NoisySum) -
     prior.check_records(space)
     result = WorstWindow()
     upper = search_windows(prior, space, query, result)
-    case = _window_witness(prior, space, query, prior.marginals(space.rows), result)
+    case = window_witness(prior, space, query, prior.marginals(space.rows), result)
     if upper - result.value <= CLOSED_ETA * max(1.0, upper):
         return Level(upper, case, True, ("T14",))
     return Level(upper, case, False, ("T14",), lower=result.value)
@@ -531,7 +533,7 @@ def window_rows(prior: MarkovChain, rows: int, worst: WorstWindow) -> tuple[int,
     return row, frozenset(range(first, last + 1)) - {row}
 
 
-def _window_witness(
+def window_witness(
     prior: MarkovChain, space: Records, query: NoisySum, marginals: Array, worst: WorstWindow
 ) -> Witness:
     """Place the worst window in the series, with the rows outside it known."""
@@ -539,7 +541,7 @@ def _window_witness(
     assert window is not None
     right: Right = window["right"]
     rows, distance = space.rows, window["distance"]
-    row = _place_window(worst.window, rows, marginals)
+    row = _place_window(window, rows, marginals)
     known: dict[int, int] = {}
     if window["left"] is not None:
         known[row - distance] = window["left"]
@@ -603,9 +605,8 @@ class BayesianDifferentialPrivacy(OfPriors):
             queries = noisy_sum(mechanism, space)
             if queries is not None:
                 return measure_chain_leakage(prior, space, queries)
-        if (
-            isinstance(space, Records)
-            and (joint or (space.values + 1) ** space.rows > MAX_CERTIFIED_CONDITIONS)
+        if isinstance(space, Records) and (
+            joint or (space.values + 1) ** space.rows > MAX_CERTIFIED_CONDITIONS
         ):
             from whosin.notions.network_leakage import measure_network_leakage, noisy_sums
 

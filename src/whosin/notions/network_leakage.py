@@ -100,7 +100,7 @@ class NetworkSearch:
     values: int
     messages: list[Message] = field(default_factory=list)
     numbers: dict[Any, int | None] = field(default_factory=dict)
-    roots: dict[Any, float] = field(default_factory=dict)
+    roots: dict[Any, Best] = field(default_factory=dict)
     best: Best = field(default_factory=Best)
     cut_rows: set[int] = field(default_factory=set)
     counted: Array | None = None
@@ -324,8 +324,11 @@ class NetworkSearch:
         )
         if key not in self.roots:
             self._compare_branches(row, prior, uses)
-            self.roots[key] = self.best.upper
-        self.best.upper = max(self.best.upper, self.roots[key])
+            self.roots[key] = replace(self.best)
+        same = self.roots[key]  # of a row that looks the same
+        if same.case is not None and (self.best.case is None or same.value > self.best.value):
+            self.best.value, self.best.case = same.value, same.case
+        self.best.upper = max(self.best.upper, same.upper)
 
     def search_widest(self, row: int) -> None:
         """Look at one row with as much around it as there is room for."""
@@ -374,6 +377,8 @@ class NetworkSearch:
         if best.case is None:
             return False
         row, known, values, _, unknown = best.case
+        if all((table > 0).all() for table in self.tables):
+            return True
         given, rows = self.complete_known(known, (row, *unknown)), self.component(row)
         return all(self.most_likely(rows, {**given, row: value}) for value in values)
 
@@ -617,7 +622,7 @@ def measure_network_leakage(factors: Sequence[Factor], space: Records, query: No
     for row in range(space.rows):
         search_within_reach(search, row)
     value, upper = search.best.value, search.best.upper
-    case = _network_witness(search, space)
+    case = network_witness(search)
     if upper - value <= CLOSED_ETA * max(1.0, value):
         return Level(upper, case, True, ("T14",))
     note = "Rows far from the one in question are taken as known; the bracket has what that changes"
@@ -674,7 +679,7 @@ def find_width(search: NetworkSearch, region: Iterable[int]) -> int:
     return width
 
 
-def _network_witness(search: NetworkSearch, space: Records) -> Witness:
+def network_witness(search: NetworkSearch) -> Witness:
     assert search.best.case is not None
     row, known, values, points, unknown = search.best.case
     known = search.complete_known(known, (row, *unknown))

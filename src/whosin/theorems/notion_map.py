@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from whosin import families as f
 from whosin.errors import InvalidInput, NoImplication, check_kind
 from whosin.exact import Number
-from whosin.mechanisms.base import need_space
+from whosin.mechanisms.channel import need_space
 from whosin.notions import (
     DifferentialIdentifiability,
     DifferentialPrivacy,

@@ -407,15 +407,15 @@ def steps_record_steps(source: Notion, target: Notion, space: Space | None) -> I
         case SemanticPrivacy(), DifferentialPrivacy() if target == REPLACE_DP:
             yield Step("T15", papers.dp_from_semantic)
         case SemanticPrivacy(default=d), BayesianSemanticPrivacy(prior=prior, default=e) if d == e:
-            if rows_are_independent(prior):
+            if isinstance(prior, priors.Prior) and rows_are_independent(prior):
                 tight = full_support(prior, space)
                 yield Step("independent rows", same_level, tight)
         case BayesianSemanticPrivacy(prior=prior, default=d), SemanticPrivacy(default=e) if d == e:
-            if full_support(prior, space):
+            if isinstance(prior, priors.Prior) and full_support(prior, space):
                 yield Step("T19", same_level, rows_are_independent(prior))
-        case BayesianSemanticPrivacy(prior=prior, default=d), BayesianDifferentialPrivacy():
-            possible = default_is_possible(prior, d, space)
-            if target.priors == (prior,) and possible:
+        case BayesianSemanticPrivacy(priors=each, default=d), BayesianDifferentialPrivacy():
+            possible = all(default_is_possible(prior, d, space) for prior in each)
+            if target.priors == each and possible:
                 yield Step("T15", papers.dp_from_semantic)
         case RecordMembership(), BayesianDifferentialPrivacy():
             if set(target.priors) <= set(source.priors):

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from whosin.exact import probability
-from whosin.mechanisms.base import Mechanism
-from whosin.mechanisms.channel import Channel
+from whosin.mechanisms.channel import Channel, Mechanism
 from whosin.spaces import Space
 
 
