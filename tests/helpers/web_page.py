@@ -127,13 +127,38 @@ def saved(page: Page, button: str, folder: Path) -> Path:
     return path
 
 
-def axe_complaints(page: Page) -> list[list[str]]:
+AXE_LOOKS = ((1280, 860, "light"), (768, 1024, ""), (390, 844, "dark"))
+
+
+def axe_at_widths(page: Page) -> list[list[str]]:
+    """What axe says of the page on a screen, a tablet and a phone, in the light and in the dark; and
+    what is wider than one of them. Contrasts, which take axe most of its time, depend on the theme
+    alone, and are looked at once in each. The page is then as it was."""
+    before = page.viewport_size
+    dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
+    assert before is not None
+    found = []
+    for width, height, theme in AXE_LOOKS:
+        page.set_viewport_size({"width": width, "height": height})
+        if theme:
+            page.emulate_media(color_scheme=theme)
+        if page.evaluate("document.documentElement.scrollWidth") > width:
+            found.append(["too wide", str(width)])
+        found += [[*each, f"{width} {theme}"] for each in axe_complaints(page, bool(theme))]
+    page.set_viewport_size(before)
+    page.emulate_media(color_scheme="dark" if dark else "light")
+    return found
+
+
+def axe_complaints(page: Page, contrasts: bool = True) -> list[list[str]]:
     """What axe says of the page as it is: each rule that is broken, and where first."""
     axe = pytest.importorskip("axe_playwright_python.base").AXE_FILE_PATH.read_text("utf-8")
     if page.evaluate("typeof axe") == "undefined":
         page.evaluate(f"{axe};0")
     found: list[list[str]] = page.evaluate(
-        "() => axe.run(document, {resultTypes: ['violations']}).then(({violations}) =>"
-        " violations.map(({id, nodes}) => [id, nodes[0].html.slice(0, 200)]))"
+        "(enabled) => axe.run(document, {resultTypes: ['violations'], rules: {'color-contrast':"
+        " {enabled}}}).then(({violations}) =>"
+        " violations.map(({id, nodes}) => [id, nodes[0].html.slice(0, 200)]))",
+        contrasts,
     )
     return found

@@ -19,7 +19,7 @@ from pyarrow import parquet
 from web_faults import appears, waiting_scan, with_fault
 from web_page import (
     ask,
-    axe_complaints,
+    axe_at_widths,
     choose,
     declare_range,
     declare_values,
@@ -488,7 +488,7 @@ def test_a_study_from_its_sizes_to_a_plot(hospital, opened, serving, album, tmp_
     page.locator("#study-go").click()
     expect(page.locator("#ask")).to_contain_text("This will spend ε = 1.09861 for toy:genotype.")
     expect(page.locator("#ask")).to_contain_text("50.0% sure of a person's genotype, becomes at")
-    assert axe_complaints(page) == []
+    assert axe_at_widths(page) == []
     page.locator("#ask-no").click()
     expect(page.locator("#study-go")).to_be_enabled()
     assert not Path(hospital.ledger).exists()
@@ -501,7 +501,7 @@ def test_a_study_from_its_sizes_to_a_plot(hospital, opened, serving, album, tmp_
     [row] = [line.split("\t") for line in saved_rows[1:]]
     assert drawn is not None and row[1] in drawn
     expect(result.locator("tbody tr")).to_contain_text(row[1])
-    assert axe_complaints(page) == []
+    assert axe_at_widths(page) == []
     shoot(page, album, f"study-released-{size}-{theme}")
     page.locator("#study-go").click()  # the same again: its stored answer
     expect(result.locator(".caution")).to_contain_text("this was asked before")
@@ -512,6 +512,7 @@ def test_a_study_from_its_sizes_to_a_plot(hospital, opened, serving, album, tmp_
     page.goto(f"{url}/#ledger")
     page.get_by_role("button", name="Open top 1 of 200 SNPs").click()
     stored = page.locator("#stored")  # the same as was published
+    assert axe_at_widths(page) == []
     expect(stored.locator(".chart svg")).to_have_attribute("aria-label", drawn)
     expect(stored.locator("tbody tr")).to_contain_text(row[1])
     with Ledger(hospital.ledger) as ledger:
@@ -570,13 +571,16 @@ def test_wrong_input_is_said_beside_its_field(hospital, opened, serving, tmp_pat
     page.locator("#budget summary").click()
     page.get_by_label("Noise").select_option("gaussian")
     expect(message("budget.noise")).to_contain_text("needs a plan with a delta")
+    expect(page.locator("#total")).to_have_text("“Price” needs another look.")
+    assert axe_at_widths(page) == []
     page.get_by_label("Noise").select_option("laplace")
     edit(page, "days")
     page.get_by_label("upper end of days").fill("much")
     expect(message("domains.days")).to_contain_text("is no number")
     page.get_by_label("upper end of days").fill("-1")
-    page.get_by_label("Done with days").click()
+    page.get_by_label("Done with days").last.click()
     expect(message("domains.days")).to_contain_text("before it begins")  # and stays open
+    assert axe_at_widths(page) == []
     page.get_by_label("upper end of days").fill("30")
     page.get_by_label("Rows of a person that count").fill("0")
     expect(message("table.max_rows_per_group")).to_contain_text("whole number")

@@ -141,10 +141,11 @@ def _picture_bars(budget_state: BudgetState) -> list[dict[str, Any]]:
     own = {name: _spent_row(name, view, view.budget.epsilon) for name, view in quotas.items()}
     for name, row in own.items():
         row["name"] = _quota_name(name, budget_state.accounts.quotas[name])
+    most = f", the {len(views)} that cost most" if len(views) >= MAX_SHOWN_PARTS else ""
     free = [_left_row("everyone else", budget_state.unreserved, total)] if quotas else []
     return [
         {
-            "title": f"Spent by {part['column']}" if part else "",
+            "title": f"Spent by {part['column']}{most}" if part else "",
             "rows": [_spent_row(name, view, total) for name, view in views.items()],
         },
         {

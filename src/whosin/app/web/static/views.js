@@ -185,7 +185,7 @@ async function history(name, where) {
   const waiting = recorded.unanswered ? ` ${recorded.unanswered} paid for and not answered yet.` : "";
   where.replaceChildren(
     h("p", { class: "holds" }, `The chain of digests is intact.${waiting}`),
-    dataTable(`history of ${name}`, heads, recorded.entries),
+    dataTable(`history of ${name}`, heads, recorded.entries, { room: "wide tall" }),
   );
 }
 
@@ -212,7 +212,7 @@ function budgetPicture(picture) {
   const row = ({ name, share, words }) => h("li", {}, h("span", {}, name), h("span", {}, linkNumbers(words)), meter(share, `${name}: ${words}`));
   return h("div", { class: "spending" },
     h("div", { class: "chart" }, h("h3", {}, term("steps", "Over time")), budgetChart(picture)),
-    picture.bars.map(({ title, rows }) => h("div", {}, h("h3", {}, term("bars", title)), h("ul", { class: "bars" }, rows.map(row)))));
+    picture.bars.map(({ title, rows }) => h("div", {}, h("h3", {}, term("bars", title)), h("ul", { class: "bars tall", tabindex: "0", "aria-label": title }, rows.map(row)))));
 }
 
 async function opened(name, request, words, study) {
@@ -234,6 +234,15 @@ async function opened(name, request, words, study) {
   } catch (error) {
     showError({ field: "ledger", message: error.message }, "ledger");
   }
+}
+
+// What was spent and is left, and a line each on parts and periods; the bars say it of quotas.
+function budgetLines([{ lines }]) {
+  const isFact = (line) => /^(Budget|Privacy unit|Spent|Left|State): /.test(line);
+  return [
+    h("p", {}, linkNumbers(lines.filter(isFact).join(" ")), " ", term("budget", "What is a budget?")),
+    lines.filter((line) => !isFact(line) && !line.startsWith("Quota ")).map((line) => h("p", { class: "digest" }, linkNumbers(line))),
+  ];
 }
 
 // Datasets with the same columns that are said to be about other people.
@@ -331,7 +340,7 @@ async function showLedger() {
             }
           },
         }, "History");
-        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, h("p", {}, linkNumbers(card[0].lines.join(" ")), " ", term("budget", "What is a budget?")), apart(budget_state), sections(card.slice(1)), paid[index].picture, h("h3", {}, "Paid for"), paid[index].table, goingOn(amend), curator ? quotaForm(dataset, budget_state, index) : null, button, entries);
+        return h("section", { class: "card dataset", "aria-label": dataset }, h("h2", {}, dataset), bar, budgetLines(card), apart(budget_state), sections(card.slice(1)), paid[index].picture, h("h3", {}, "Paid for"), paid[index].table, goingOn(amend), curator ? quotaForm(dataset, budget_state, index) : null, button, entries);
       }),
     );
   } catch (error) {
