@@ -155,6 +155,11 @@ class ScenarioText:
         return value
 
 
+def _is_from_rows(domain: object) -> bool:
+    given = domain.get(FROM_ROWS) if isinstance(domain, Mapping) else None
+    return given is True or bool(getattr(domain, FROM_ROWS, False))
+
+
 def _holds(value: object, wanted: str) -> bool:
     """Whether a key's value is this text, or a list that has it."""
     return value == wanted or (isinstance(value, list) and wanted in value)
@@ -181,13 +186,10 @@ class Scenario:
 
     @property
     def looked_up(self) -> tuple[str, ...]:
-        """The columns whose domains were chosen by looking at the rows."""
-        return tuple(
-            column
-            for column, domain in self.domains.items()
-            if (isinstance(domain, Mapping) and domain.get(FROM_ROWS) is True)
-            or getattr(domain, FROM_ROWS, False)
-        )
+        """As `Table.looked_up`, without opening it."""
+        bounds = ("max_groups", "max_rows_per_group") if self.table.from_rows else ()
+        stated = (each for each in bounds if getattr(self.table, each) is not None)
+        return (*(c for c, each in self.domains.items() if _is_from_rows(each)), *stated)
 
     def open_table(self) -> Table:
         """The table on its engine; only the schema is read."""
@@ -673,6 +675,7 @@ def _open_table(
             engine=read_engine(data.given),
             tables=tables,
             features=features,
+            from_rows=data.from_rows,
             people=data.people,
             part=data.part,
         )
