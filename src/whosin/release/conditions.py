@@ -269,7 +269,7 @@ def unknown_column(
         hint = f"did you mean {nearest!r}?"
     message = f"the table has no column {short_text(name)}"
     error = InvalidInput(message, field=field, value=name, hint=hint)
-    error.nearest = nearest
+    error.nearest, error.columns = nearest, tuple(kinds)
     return error
 
 

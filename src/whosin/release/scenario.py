@@ -8,6 +8,7 @@ are relative to its file.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -83,6 +84,7 @@ class ScenarioText:
         try:
             yield
         except WhosinError as error:
+            _suggest_columns(error)
             for each in error.parts:
                 each.args = (each.message.replace("plan SCENARIO", f"plan {self.name}"),)
                 path = self._find_path(each)
@@ -153,6 +155,14 @@ class ScenarioText:
             else:
                 return None
         return value
+
+
+def _suggest_columns(error: WhosinError) -> None:
+    """Say which columns were meant, at a terminal: there somebody has the file in hand. Elsewhere
+    names that may be the cells of a first row would come into logs."""
+    for each in error.parts if sys.stderr.isatty() else ():
+        if isinstance(each, InvalidInput):
+            each.suggest_column()
 
 
 def _is_from_rows(domain: object) -> bool:
@@ -304,6 +314,10 @@ class Scenario:
         try:
             known = (self.dataset,) if self.dataset else ()
             return replace(self, queries=parse_queries(sql, table, known))
+        except InvalidInput as error:
+            if self.text is not None:
+                _suggest_columns(error)
+            raise
         finally:
             if table is not self.opened:
                 table.engine.close()
