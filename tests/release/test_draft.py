@@ -131,7 +131,7 @@ def test_bounds_from_the_rows_are_round_and_marked(tmp_path: Path, run) -> None:
     (tmp_path / "s.toml").write_text(f'{text}\n[[queries]]\nkind = "rows"\nby = ["ward"]\n')
     scenario = load_scenario(tmp_path / "s.toml")
     assert scenario.looked_up == ("ward", "max_rows_per_group")
-    code, out, _ = run(f"release {tmp_path / 's.toml'} --yes --json --report {tmp_path / 'r.html'}")
+    code, _, _ = run(f"release {tmp_path / 's.toml'} --yes --json --report {tmp_path / 'r.html'}")
     assert code == 0
     page = " ".join((tmp_path / "r.html").read_text().split())
     assert "Chosen by looking at the rows: what was declared of ward; max_rows_per_group" in page

@@ -119,9 +119,7 @@ def check_table(
     return result[:1] + units + result[1:] + check_lines(table)
 
 
-def _derived_groups(
-    table: Table, counted: Sequence[ContributionPolicy]
-) -> dict[str, Cellular]:
+def _derived_groups(table: Table, counted: Sequence[ContributionPolicy]) -> dict[str, Cellular]:
     """What answers group by that is no column: functions such as month(visit), and upper levels."""
     named = {name for each in counted for name in (*each.others, *each.outside, *each.unnamed)}
     derived = sorted(name for name in named if column_behind(table.domains, name) != name)
