@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -117,10 +116,11 @@ def test_after_a_release_the_pack_has_the_head(run, scenario, tmp_path):
     assert json.loads(run("evidence", scenario, "--json")[1])["about"] == ABOUT
 
 
-def test_a_pack_shows_what_was_recorded_and_what_was_said_later(run, scenario):
+def test_a_pack_shows_what_was_recorded_and_what_was_said_later(run, scenario, clock):
     """Of this release, not of another one of the dataset."""
     import jsonschema
 
+    clock(today := "2031-05-06")
     assert run("release", scenario)[0] == 0
     before = scenario.read_text()
     scenario.write_text(before.replace(ABOUT["decided_by"], "Somebody else"))
@@ -128,7 +128,6 @@ def test_a_pack_shows_what_was_recorded_and_what_was_said_later(run, scenario):
     assert data["about"] == ABOUT and data["registry"]["entry"]["deployment"]["implementation"][
         "justification"
     ].endswith(f"Decided by: {ABOUT['decided_by']}.")
-    today = datetime.now(UTC).date().isoformat()
     assert data["about_later"] == {
         "decided_by": f"{ABOUT['decided_by']} (recorded with the release;"
         f" the scenario of {today} says: Somebody else)"
@@ -169,8 +168,9 @@ def test_a_public_number_of_people_is_in_all_papers(run, scenario, tmp_path):
     assert 'unprotected_quantities: "the number of privacy units"' in entry
 
 
-def test_a_later_release_says_which_it_is_and_the_public_has_all(run, scenario, tmp_path):
+def test_a_later_release_says_which_it_is_and_the_public_has_all(run, scenario, tmp_path, clock):
     """Shares of 1/4 each: 1.5^(1/4), 1.5^(1/2) and 1.5, against someone who is half sure."""
+    clock(today := "2031-05-06")
     text = f'{scenario.read_text()}\n[budget]\nshare = "1/4"\n'
     scenario.write_text(text)
     rows = pq.read_table(tmp_path / "hospital.parquet")
@@ -199,7 +199,6 @@ def test_a_later_release_says_which_it_is_and_the_public_has_all(run, scenario, 
     for request, page in ((second, opened), (first, january)):
         given = "--request", request, "--report", page, "--for", "officer"
         assert run("ledger", "answers", tmp_path / "ledger.db", "hospital", *given)[0] == 0
-    today = datetime.now(UTC).date().isoformat()
     assert run("evidence", scenario, "--save", tmp_path / "pack")[0] == 0
     for paper in (tmp_path / "2.html", opened, tmp_path / "pack" / "evidence.html"):
         text = paper.read_text()

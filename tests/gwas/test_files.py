@@ -102,8 +102,8 @@ def test_a_pgen_is_counted_like_its_bed(both):
 
 @pytest.mark.parametrize("people", [61, 64])
 def test_plain_records_are_counted_like_others(tmp_path, people, monkeypatch):
-    """Records of two bits a person are counted from the file, compressed ones by pgenlib; each way
-    gives the same, and a damaged index leaves all to pgenlib."""
+    """A file of records of two bits a person is counted by our kernel, one that has compressed
+    records by pgenlib; each way gives the same, and a damaged index leaves all to pgenlib."""
     pytest.importorskip("pgenlib", reason="the extra 'pgen' is not installed")
     require_program("plink2")
     copies = np.random.default_rng(people).integers(-1, 3, (90, people)).astype(np.int8)
@@ -120,8 +120,14 @@ def test_plain_records_are_counted_like_others(tmp_path, people, monkeypatch):
     for damaged_file in (whole[:-1], whole[:12], whole[:16] + b"\1" + whole[17:], whole + b"\0"):
         (tmp_path / "d.pgen").write_bytes(damaged_file)
         assert (pgen.plain_records(tmp_path / "d.pgen", people, 90) < 0).all()
-    monkeypatch.setattr(pgen, "plain_records", lambda *_: np.full(90, -1))
-    assert same(gwas.read_study(tmp_path / "two.pgen"), wanted)
+    kept = np.r_[:40, 60:90]
+    write_study(tmp_path / "p", copies[kept], ["4"] * 70, seed=people)
+    run("plink2", "--bfile", tmp_path / "p", "--make-pgen", "--out", tmp_path / "plain")
+    assert (pgen.plain_records(tmp_path / "plain.pgen", people, 70) >= 0).all()
+    with monkeypatch.context() as patched:
+        patched.setattr(pgen.Pgen, "_run", None)
+        found = gwas.read_study(tmp_path / "plain.pgen")
+    assert found.counts.tolist() == wanted.counts[kept].tolist()
 
 
 def test_a_pgen_is_counted_like_plink2_counts(both):

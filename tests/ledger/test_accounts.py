@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import random
+import threading
 import tracemalloc
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from functools import partial
 from itertools import product
+from typing import Any
 
 import psycopg
 import pytest
@@ -271,11 +275,11 @@ def test_a_million_parts_cost_what_is_paid(ledger, tmp_path):
     )
     statements: list[str] = []
     with ledger._store.turn("d", ["second"], ["p7"]) as turn:
-        turn._driver.set_trace_callback(statements.append)
-        plan = turn._driver.execute(
+        turn.connection.set_trace_callback(statements.append)
+        plan = turn.connection.execute(
             "EXPLAIN QUERY PLAN SELECT * FROM whosin_parts WHERE dataset = 'd' AND part = 'p7'"
         ).fetchall()
-        turn._driver.set_trace_callback(None)
+        turn.connection.set_trace_callback(None)
         assert turn.levels["p7"].own.epsilon == 1
     assert "USING INDEX" in str(plan)
     ledger.debit("d", "second", ask("p7", "1/2"))
@@ -869,7 +873,7 @@ def check_settling(url: str, remote: wi.Ledger, relation: str) -> None:
     """PostgreSQL sees in a period what Python sees, wherever the period began: the server's own
     clock cannot be moved on."""
     chance, year, seen = random.Random(3), datetime.now(UTC).year, set()
-    said = {"periods": [f"{year}"], "shares": ["1/4"], "unspent": "lapses"}
+    said = {"periods": [f"{year}..{year + 1}"], "shares": ["1/4"], "unspent": "lapses"}
     remote.register("lapses", GAUSSIAN[relation], TABLE, new_people=True, schedule=said)
     state = remote.budget_state("lapses")
     assert state.schedule is not None
@@ -936,3 +940,38 @@ def test_the_first_quota_by_name_pays_in_whatever_order_they_were_made():
     for names in (["zeta", "alpha"], ["alpha", "zeta"]):
         accounts = Accounts(quotas={name: quotas[name] for name in names})
         assert accounts.find_quota("ann", "2024-01-01") == "alpha"
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_two_who_amend_at_once_never_have_the_same_rows(tmp_path, monkeypatch, known) -> None:
+    """Each looks for rows like its own when the other has looked already, or not at all."""
+    import postgres
+    from whosin.ledger import registry
+
+    postgres.require()
+    claim, both = registry._claim_people, threading.Barrier(2)
+
+    def claim_together(*asked: Any, **said: Any) -> Any:
+        found = claim(*asked, **said)
+        with suppress(threading.BrokenBarrierError):
+            both.wait(1)
+        return found
+
+    def amend(url: str, name: str) -> bool:
+        rows = Registration("who", source={"rows": "the same"})
+        with wi.Ledger(url, who="curator", wait=60) as ledger, suppress(BudgetRefused):
+            ledger.amend(name, rows, new_people=True)
+            return True
+        return False
+
+    with postgres.server() as server:
+        for url in (str(tmp_path / "l.db"), server.url):
+            with wi.Ledger(url) as ledger:
+                for name in "ab":
+                    own = Registration("who", source={"rows": f"of {name}"}) if known else None
+                    ledger.register(name, PLANS["replace"], own, new_people=True)
+            both.reset()
+            monkeypatch.setattr(registry, "_claim_people", claim_together)
+            with ThreadPoolExecutor(2) as pool:
+                assert sorted(pool.map(partial(amend, url), "ab")) == [False, True]
+            monkeypatch.undo()

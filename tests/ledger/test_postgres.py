@@ -406,7 +406,7 @@ def test_a_server_set_to_other_habits(url, admin):
         assert (shown, view) == (["on", "read committed", "5s"], "repeatable read")
         with ledger._store.turn("d", "r") as turn:
             shown = [
-                turn._driver.execute(f"SHOW {setting}").fetchone()[0]
+                turn.connection.execute(f"SHOW {setting}").fetchone()[0]
                 for setting in ("synchronous_commit", "transaction_isolation", "lock_timeout")
             ]
         assert shown == ["on", "read committed", "5s"]

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from fractions import Fraction
 from itertools import permutations, product
 
 import numpy as np
 import pytest
-from scipy import stats
 
+import chance
+import selection_oracle
 from whosin.noise import selection_epsilon, selection_rho, top_k
 
 BASE = Fraction(3, 2)
@@ -80,14 +82,29 @@ def test_exponential_noise_does_not_keep_that_rho() -> None:
     assert (2 * base) ** 2 / 8 < worst <= (2 * base) ** 2 / 2
 
 
+@pytest.mark.parametrize("drawn_by", ["opendp", "tests"])
+@pytest.mark.parametrize("gumbel", [True, False], ids=["gumbel", "exponential"])
 @pytest.mark.parametrize("k", [1, 2])
-def test_gumbel_noise_selects_with_these_chances(k: int) -> None:
-    scores, runs = (0, 3, 1, 2), 3000
-    chances = gumbel_chances(scores, k)
-    drawn = [tuple(top_k(np.array(scores), k, Fraction(SCALE), gumbel=True)) for _ in range(runs)]
-    seen = [drawn.count(order) for order in chances]
-    expected = [float(chance * runs) for chance in chances.values()]
-    assert stats.chisquare(seen, expected).pvalue > 1e-6
-    if k == 1:
-        other = [float(chance * runs) for chance in exponential_chances(scores).values()]
-        assert stats.chisquare(seen, other).pvalue < 1e-6
+def test_selections_have_the_chances_of_their_noise(k: int, gumbel: bool, drawn_by: str) -> None:
+    """OpenDP's, which nothing repeats, and those of all other tests: no answer and no winner has a
+    count that its chance hardly ever gives, and the other noise would give one."""
+    if drawn_by == "opendp":
+        chance.fresh()
+    scores, runs = (0, 0, 3), 5000
+    both = gumbel_chances(scores, k), selection_oracle.chances(scores, k, SCALE)
+    law, other = both if gumbel else both[::-1]
+    drawn = [tuple(top_k(np.array(scores), k, SCALE, gumbel=gumbel).tolist()) for _ in range(runs)]
+    told_apart = False
+    for event in {*law, *((place,) for place in range(len(scores)))}:
+        found, true, wrong = (
+            sum(weight for order, weight in each.items() if order[: len(event)] == event)
+            for each in (Counter(drawn), law, other)
+        )
+        low, high = chance.likely_counts(true, runs)
+        least, most = chance.likely_counts(wrong, runs)
+        assert low <= found <= high, event
+        told_apart |= high < least or most < low
+    assert told_apart
+    smallest = top_k([5.5, 1.0, 3.0], 2, 1e-3, negate=True, gumbel=gumbel)
+    assert smallest.tolist() == [1, 2]
+    assert top_k(np.arange(1000), 3, 1e-3, gumbel=gumbel).tolist() == [999, 998, 997]

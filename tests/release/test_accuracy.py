@@ -163,7 +163,7 @@ def test_expected_errors_of_quantiles_are_those_of_many_answers(plan: wi.Plan) -
     positions, counts = (result.column(name).to_numpy() for name in ("position", "rows"))
     points = query.grid(table)
     rounded = points.rounded(positions, counts)
-    draws = [float(query._select(points, rounded, found.details)[0]) for _ in range(600)]
+    draws = [float(query._select(points, rounded, found.details)[0]) for _ in range(6000)]
     far = np.abs(np.array(draws) - 25)
     assert float(far.mean()) == pytest.approx(said.error, rel=0.1)
     assert float(np.mean(far <= said.within + 0.5)) >= 0.94

@@ -23,7 +23,6 @@ from amounts import some
 from refusals import refused
 from whosin.errors import MissingExtra
 from whosin.ledger.encoding import EPSILON_UNITS
-from whosin.noise import noisy_max
 from whosin.release import Range, Synthetic, synthetic_models
 from whosin.release.synthetic_models import (
     STEPS_PER_COUNT,
@@ -401,14 +400,6 @@ def test_strong_pairs_are_chosen(tmp_path, quick, choose, rho) -> None:
     pairs = [set(each) for each in found["details"]["chosen"]["tables"]]
     assert {"sex", "ward"} in pairs and {"ill", "age"} in pairs
     assert abs(found["rows"][0][1] - 1000) < 20, "as many rows as there are, by the noisy count"
-
-
-def test_gumbel_noise_chooses_by_the_exponential_mechanism() -> None:
-    """A score one scale below wins with probability 1/(1 + e) = 0.27."""
-    found = np.mean([noisy_max([0, 2], 2, gumbel=True) == 0 for _ in range(1500)])
-    assert abs(found - 1 / (1 + np.e)) < 0.06  # more than five standard deviations
-    assert wi.noise.selection_rho(1, 2) == 0.125 and wi.noise.selection_rho(1, 2, 3) == 0.375
-    assert wi.noise.selection_rho("0.1", 1) >= Fraction(1, 200)
 
 
 # ---- refusals

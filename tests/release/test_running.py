@@ -455,6 +455,70 @@ def test_others_in_a_batch_are_paid_as_before(ledger) -> None:
     assert again[1].rows == answers[1].rows
 
 
+def ask_batch(ledger, **options) -> release.Release:
+    """A running total between two counts, in a session of its own."""
+    batch = [Count(), Running(column="month", upto="2"), Count(by="month")]
+    budget = {"share": "1/2", "noise": "gaussian"} | options.pop("budget", {})
+    with Session(table_of(ROWS), PLANS["add-remove"], ledger, **options) as session:
+        return session.release(batch, **budget)
+
+
+@pytest.mark.parametrize("request_name", ["january", None])
+@pytest.mark.parametrize("split", ["weights", "optimal"])
+def test_a_batch_with_a_stream_repeats_for_nothing(ledger, request_name, split) -> None:
+    """Its other questions have the noise that the stream beside them left, also when it is paid."""
+    asked = {"request": request_name, "budget": {"split": split}}
+    first = ask_batch(ledger, **asked)
+    before = ledger.budget_state("people")
+    again = ask_batch(ledger, **asked)
+    assert [each.rows for each in again] == [each.rows for each in first]
+    assert [each.noise for each in again] == [each.noise for each in first]
+    assert ledger.budget_state("people") == before
+    if request_name:  # the name is that of this batch, and of no other
+        with pytest.raises(BudgetRefused) as caught:
+            ask_batch(ledger, request=request_name, budget={"split": split, "share": "1/4"})
+        assert caught.value.field == "request"
+    assert ledger.budget_state("people") == before
+
+
+@pytest.mark.parametrize("request_name", ["january", None])
+def test_a_batch_with_a_stream_goes_on_after_a_failure(ledger, monkeypatch, request_name) -> None:
+    original = Count.answer
+
+    def answer(self, table, estimate, progress=None):
+        if self.by:
+            raise RuntimeError("row of p3")
+        return original(self, table, estimate, progress)
+
+    with monkeypatch.context() as broken:
+        broken.setattr(Count, "answer", answer)
+        with pytest.raises(ScanFailed):
+            ask_batch(ledger, request=request_name)
+    spent = ledger.budget_state("people").spent
+    ledger.resume("people")
+    assert len(ask_batch(ledger, request=request_name)) == 3
+    assert ledger.budget_state("people").spent == spent
+
+
+def test_a_named_batch_beside_a_stream_of_another_keeps_its_price(ledger) -> None:
+    """A stream that was paid for before a batch leaves all of its share to the others, each time;
+    one that was paid with it does not."""
+    ask(ledger, 2, session={"share": "1/4"})
+    other = Running(column="month", upto="2", max_periods=2)
+    batch = [Running(column="month", upto="2"), Count(), other]
+    with Session(table_of(ROWS), PLANS["add-remove"], ledger, request="r", amend=True) as session:
+        estimates = session.dry_run(batch, share="1/4", noise="gaussian")
+        first = session.release(batch, share="1/4", noise="gaussian")
+    before = ledger.budget_state("people")
+    with Session(table_of(ROWS), PLANS["add-remove"], ledger, request="r") as session:
+        assert [each.within for each in session.dry_run(batch, share="1/4", noise="gaussian")] == [
+            each.within for each in estimates
+        ]
+        again = session.release(batch, share="1/4", noise="gaussian")
+    assert [each.rows for each in again] == [each.rows for each in first]
+    assert ledger.budget_state("people") == before
+
+
 def test_streams_about_parts_are_paid_by_everyone(ledger) -> None:
     """Whoever moves to another part between two files is in both streams: side by side they would
     be paid for once."""

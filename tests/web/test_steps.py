@@ -478,7 +478,7 @@ def test_running_totals_are_asked_by_periods(
     page.get_by_label("first day of visit").fill("2024-01-01")
     page.get_by_label("last day of visit").fill("2024-06-30")
     go_to(page, "questions")
-    column = page.get_by_label("question 1", exact=True).get_by_label("Column")
+    column = page.get_by_label("question 1", exact=True).get_by_label("Periods", exact=True)
     listed = [each.inner_text() for each in column.locator("option").all()]
     assert listed[0] == "year(visit)" and "kind" in listed and "who" not in listed
     column.select_option("month(visit)")

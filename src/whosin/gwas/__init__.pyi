@@ -1,8 +1,5 @@
 from .association import STUDY_RELATIONS as STUDY_RELATIONS
-from .association import allele_frequencies as allele_frequencies
 from .association import allelic_chi2 as allelic_chi2
-from .association import genotypic_chi2 as genotypic_chi2
-from .association import odds_ratios as odds_ratios
 from .association import p_values as p_values
 from .association import sensitivity as sensitivity
 from .forecast import Advice as Advice

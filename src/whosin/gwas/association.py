@@ -51,44 +51,14 @@ def chi2_of_copies(x: Array, y: Array, cases: Array | int, controls: Array | int
     return _safe_ratio(2.0 * people * gap * gap, below)
 
 
-def genotypic_chi2(counts: object) -> Array:
-    """χ² of the 3×2 table of genotypes: Σ over genotypes g of (S a_g − R b_g)² / (R S (a_g + b_g)).
-
-    Where a_g, b_g = cases and controls with genotype g; genotypes that nobody has add nothing.
-    """
-    table = read_counts(counts)
-    r, s = group_sizes(table)
-    cases, controls = table[:, :3], table[:, 3:]
-    gap = (cases * s[:, None] - controls * r[:, None]).astype(float)
-    below = (cases + controls) * (r.astype(float) * s)[:, None]
-    return np.asarray(_safe_ratio(gap * gap, below).sum(axis=1))
-
-
-def allele_frequencies(counts: object) -> tuple[Array, Array]:
-    """Frequencies of A1 among cases and controls (F_A, F_U); NaN where no genotype is known."""
-    table = read_counts(counts)
-    (x, y), (r, s) = allele_counts(table), group_sizes(table)
-    with np.errstate(invalid="ignore"):
-        return x / (2.0 * r), y / (2.0 * s)
-
-
-def p_values(chi2: object, degrees: int = 1) -> Array:
+def p_values(chi2: object) -> Array:
     from scipy.special import chdtrc
 
     try:
         values = np.asarray(chi2, dtype=np.float64)
     except (TypeError, ValueError):
         raise invalid_value("chi2", "an array of numbers", type(chi2).__name__) from None
-    return np.asarray(chdtrc(read_whole(degrees, "degrees", 1), values))
-
-
-def odds_ratios(counts: object) -> Array:
-    """x(2S−y) / (y(2R−x)): infinite or NaN where an allele is absent, as in PLINK."""
-    table = read_counts(counts)
-    (x, y), (r, s) = allele_counts(table), group_sizes(table)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        result: Array = x.astype(float) * (2 * s - y) / (y.astype(float) * (2 * r - x))
-    return result
+    return np.asarray(chdtrc(1, values))
 
 
 def _safe_ratio(top: Array, below: Array) -> Array:

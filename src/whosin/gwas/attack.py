@@ -24,7 +24,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
-from scipy.special import betaincinv
 
 from whosin.errors import InvalidInput, read_path, read_whole, spell
 from whosin.exact import Array, exact_fraction, read_ranged
@@ -82,9 +81,9 @@ class AttackPoint:
     def power_interval(self) -> tuple[float, float]:
         """The exact 95% interval of the power (Clopper and Pearson): what sampling the cases leaves
         open."""
-        count, total = self.recognised, self.cases
-        low = betaincinv(count, total - count + 1, 0.025) if count else 0.0
-        high = betaincinv(count + 1, total - count, 0.975) if count < total else 1.0
+        from scipy.stats import binomtest
+
+        low, high = binomtest(self.recognised, self.cases).proportion_ci()
         return float(low), float(high)
 
     def posterior(self, prior: float) -> float:

@@ -7,11 +7,11 @@ and their number is returned. Phase does not matter, and counts are those of har
 (or `x.bim`), and `x.psam` (or `x.fam`).
 
 *Counting.* A record that is not compressed has two bits a person, as in a .bed, in another code: 00
-no copy of A1, 01 one, 10 two, 11 missing. Runs of such records are mapped and counted by the kernel
-for .bed files; the index of the file says where they are, and is believed only if it fits the file
-to the byte. pgenlib counts the others, each for a subset of people from its packed record: some 2
-µs for 5,000 people, three quarters of the time of unpacking it. There groups are counted one after
-the other, everybody last, and whoever is in no group is the rest.
+no copy of A1, 01 one, 10 two, 11 missing. Where all records are such they are mapped and counted by
+the kernel for .bed files; the index of the file says where they are, and is believed only if it
+fits the file to the byte. pgenlib counts other files, each record for a subset of people: some 2 µs
+for 5,000 people. There groups are counted one after the other, everybody last, and whoever is in no
+group is the rest.
 """
 
 from __future__ import annotations
@@ -40,8 +40,6 @@ SHARD_BYTES = 32 << 20
 """What is counted of plain records at once."""
 TASK_BYTES = 512 << 20
 """What one process counts of others: starting it costs a quarter of a second."""
-MIN_RUN_RECORDS = 16
-"""Shorter runs of plain records go the way of the records around them."""
 GENOTYPE_TASK_CELLS = 1 << 28
 """Genotypes that one process unpacks at a time."""
 
@@ -102,29 +100,15 @@ class Pgen:
 
     def _split_tasks(self, wanted: Array, processes: int | None) -> list[tuple[Array, int | None]]:
         """Which of the wanted variants are counted at once, and where they begin in the file, if
-        they are plain records one behind the other."""
+        all are plain records one behind the other: a few of them among others gain nothing."""
         starts = plain_records(self.path, self.people, len(self.alleles))[wanted]
-        stride = -(-self.people // 4)
-        plain = starts >= 0
-        follows = np.zeros(len(wanted), dtype=bool)
-        follows[1:] = plain[1:] & plain[:-1] & (np.diff(starts) == stride)
-        tasks: list[tuple[Array, int | None]] = []
-        heads = np.flatnonzero(plain & ~follows)
-        ends = np.append(heads, len(wanted))[1:]
-        others = np.flatnonzero(~plain)
-        for head, end in zip(heads.tolist(), ends.tolist(), strict=True):
-            length = 1 + int(np.argmin(np.append(follows[head + 1 : end], False)))
-            if length < MIN_RUN_RECORDS:
-                others = np.append(others, np.arange(head, head + length))
-                continue
-            step = max(1, SHARD_BYTES // stride)
-            for at in range(head, head + length, step):
-                part = np.arange(at, min(at + step, head + length))
-                tasks.append((part, int(starts[at])))
-        others.sort()
+        every, stride = np.arange(len(wanted)), -(-self.people // 4)
+        if len(wanted) and starts[0] >= 0 and (np.diff(starts) == stride).all():
+            parts = np.array_split(every, -(-len(every) * stride // SHARD_BYTES))
+            return [(part, int(starts[part[0]])) for part in parts if len(part)]
         size = max(1, self.path.stat().st_size // max(1, len(self.alleles)))
-        pieces = max(processes or 1, -(-len(others) * size // TASK_BYTES))
-        return [*tasks, *((part, None) for part in np.array_split(others, pieces) if len(part))]
+        pieces = max(processes or 1, -(-len(every) * size // TASK_BYTES))
+        return [(part, None) for part in np.array_split(every, pieces) if len(part)]
 
     def genotypes(self, snps: Array, people: Array | None = None) -> Array:
         """Copies of A1 (SNPs × people, int8), −1 where missing, for chosen SNPs."""

@@ -24,6 +24,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from graphlib import CycleError, TopologicalSorter
 from itertools import combinations, product
 from pathlib import Path
 from typing import Any
@@ -256,15 +257,14 @@ def read_kinship(
 
 def _group_kin(degree: Mapping[tuple[int, int], str], people: int) -> Families:
     kin: dict[int, list[str]] = defaultdict(list)
-    parent = list(range(people))
     for (one, other), kind in degree.items():
         kin[one].append(kind)
         kin[other].append(kind)
-        parent[_find_root(parent, other)] = _find_root(parent, one)
+    labels = _label_components(list(degree), people)
     kept = np.ones(people, dtype=bool)
     first: dict[int, int] = {}
     for place in sorted(kin):
-        kept[place] = first.setdefault(_find_root(parent, place), place) == place
+        kept[place] = first.setdefault(labels[place], place) == place
     kinships = Counter(tuple(sorted(kinds)) for kinds in kin.values())
     pairs = Counter(degree.values())
     return Families({}, dict(kinships), len(kin), len(first), dict(pairs), kept)
@@ -315,34 +315,17 @@ class _Pedigree:
 
     def components(self, source: str) -> list[list[int]]:
         """People who are linked through parents, parents before children."""
-        root = list(range(len(self.parents)))
-        for child, pair in enumerate(self.parents):
-            for parent in pair:
-                if parent >= 0:
-                    root[_find_root(root, child)] = _find_root(root, parent)
+        links = [(child, parent) for child, pair in enumerate(self.parents) for parent in pair]
+        labels = _label_components([each for each in links if each[1] >= 0], len(self.parents))
+        parents = {child: set(pair) - {-1} for child, pair in enumerate(self.parents)}
         members = defaultdict(list)
-        for node in self._order(source):
-            members[_find_root(root, node)].append(node)
-        return [nodes for nodes in members.values() if len(nodes) > 1]
-
-    def _order(self, source: str) -> list[int]:
-        """Everybody, parents before children."""
-        waiting = [sum(parent >= 0 for parent in pair) for pair in self.parents]
-        children: dict[int, list[int]] = defaultdict(list)
-        for child, pair in enumerate(self.parents):
-            for parent in pair:
-                if parent >= 0:
-                    children[parent].append(child)
-        ready = [node for node, count in enumerate(waiting) if not count]
-        for node in ready:
-            for child in children.get(node, ()):
-                waiting[child] -= 1
-                if not waiting[child]:
-                    ready.append(child)
-        if len(ready) < len(self.parents):
+        try:
+            for node in TopologicalSorter(parents).static_order():
+                members[labels[node]].append(node)
+        except CycleError:
             message = f"{source} has someone among their own ancestors: its parents form a loop"
-            raise InvalidInput(message, field=source, hint="see PAT and MAT")
-        return ready
+            raise InvalidInput(message, field=source, hint="see PAT and MAT") from None
+        return [nodes for nodes in members.values() if len(nodes) > 1]
 
     def shape(self, members: Sequence[int]) -> Shape:
         """The pedigree of a family without those who say nothing: people outside the study who have
@@ -383,11 +366,15 @@ class _Pedigree:
         return [places for name, places in listed.items() if name not in known and len(places) > 1]
 
 
-def _find_root(parent: list[int], node: int) -> int:
-    while parent[node] != node:
-        parent[node] = parent[parent[node]]
-        node = parent[node]
-    return node
+def _label_components(links: Sequence[tuple[int, int]], count: int) -> list[int]:
+    """The number of the component of each of so many nodes."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    ends = np.array(links).reshape(-1, 2).T
+    graph = coo_array((np.ones(ends.shape[1]), (ends[0], ends[1])), shape=(count, count))
+    labels: list[int] = connected_components(graph, directed=False)[1].tolist()
+    return labels
 
 
 def _check_parents(rows: Sequence[Sequence[str]], source: str) -> None:

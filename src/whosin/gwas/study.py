@@ -145,10 +145,6 @@ class GenotypeView:
     places: Array
 
     @property
-    def path(self) -> Path:
-        return self.file.path
-
-    @property
     def snps(self) -> int:
         return len(self.places)
 

@@ -119,7 +119,7 @@ class BudgetState(Displayed):
     @property
     def today(self) -> str:
         """This day, or that of the last entry where the clock is behind it."""
-        return max(encoding.utc_now().date().isoformat(), self.last[:10])
+        return max(encoding.today(), self.last[:10])
 
     @property
     def dates_decide(self) -> bool:

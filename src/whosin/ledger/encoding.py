@@ -365,6 +365,11 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
+def today() -> str:
+    """The day by that clock."""
+    return utc_now().date().isoformat()
+
+
 def current_user() -> str:
     """Who runs this process."""
     try:

@@ -394,13 +394,12 @@ class Registry:
             BudgetRefused: the privacy unit or the universe would change, and with it the promise.
         """
         read_registration(registration)
-        if new_people is not None:
-            bound = self.budget_state(dataset).registered is not None
-            with self._store.reading() as connection:
-                claim: Any = {"new_people": new_people, "bound": bound}
-                registration = _claim_people(connection, dataset, registration, **claim)
         with self._turn(dataset) as turn:
             before = entries.read_budget_state(turn.row).registered
+            if new_people is not None:
+                self._store.lock_registrations(turn.connection)
+                claim: Any = {"new_people": new_people, "bound": before is not None}
+                registration = _claim_people(turn.connection, dataset, registration, **claim)
             registered = (
                 RegisteredTable.of(registration)
                 if before is None

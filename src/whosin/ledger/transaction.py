@@ -539,6 +539,7 @@ class Transaction:
     """A transaction that holds a dataset.
 
     Attributes:
+        connection: that it holds it with.
         row: the dataset's row; None where there is no such dataset.
         last: its last two entries, newest first.
         debits: the debits of the requests that were paid for before.
@@ -550,8 +551,8 @@ class Transaction:
             were found or stored, and after entries that have no answer. A debit has one, later.
     """
 
-    def __init__(self, driver: Any, *, server: bool) -> None:
-        self._driver, self._server = driver, server
+    def __init__(self, connection: Any, *, server: bool) -> None:
+        self.connection, self._server = connection, server
         self.row: Any = None
         self.last: list[Entry] = []
         self.debits: dict[str, Entry] = {}
@@ -654,9 +655,9 @@ class Transaction:
         failed: Exception | None = None
         cursors = []
         try:
-            with self._driver.pipeline() if self._server and _pipelines() else nullcontext():
+            with self.connection.pipeline() if self._server and _pipelines() else nullcontext():
                 try:
-                    cursors = [self._driver.execute(text, values) for text, values in statements]
+                    cursors = [self.connection.execute(*each) for each in statements]
                 except Exception as error:  # raised below: a pipeline that it leaves logs a warning
                     failed = error
         except Exception as error:  # the statements after the first that failed fail too

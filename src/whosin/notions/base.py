@@ -7,7 +7,7 @@ import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -263,7 +263,23 @@ class OfPriors(Notion):
 
     def canonical(self) -> Self:
         distinct = tuple(dict.fromkeys(prior.canonical() for prior in self.priors))
-        return type(self)(distinct[0] if len(distinct) == 1 else distinct)
+        others = [getattr(self, each.name) for each in fields(self)[1:]]
+        return type(self)(distinct[0] if len(distinct) == 1 else distinct, *others)
+
+    def worst_prior(self, measure: Callable[[Prior], Level]) -> Level:
+        """The largest of the priors' levels."""
+        levels = [measure(prior) for prior in self.priors]
+        worst = max(levels, key=lambda level: level.value)
+        if worst.exact:
+            return replace(worst, notion=self)
+        # The witness is the case that attains most, which another prior than the worst may have.
+        attaining = max(levels, key=_attained_level)
+        lower = _attained_level(attaining)
+        return replace(worst, witness=attaining.witness, lower=lower, notion=self)
+
+
+def _attained_level(level: Level) -> Number:
+    return level.value if level.lower is None else level.lower
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ from whosin.mechanisms import Channel, Composed, Geometric, Laplace
 from whosin.mechanisms.additive_noise import check_whole
 from whosin.notions import certificates
 from whosin.notions.base import Level, Notion, OfPriors, Witness
-from whosin.priors import ChainBox, Independent, MarkovChain, Prior, PriorSet
+from whosin.priors import ChainBox, Independent, MarkovChain, Prior, PriorSet, Uniform
+from whosin.priors.base import Factor
 from whosin.spaces import Among, Records, Space, WorldFunction, read_statistic
 
 
@@ -136,19 +137,19 @@ class WorstWindow:
         value: its leakage; left, right and both: of windows that touch a cut on these sides.
         slack: by how much more a window may leak for each step in it, under other chains; `most`,
             left, right and both contain that.
+        default: a value of semantic privacy: then the leakage to it and from it are added up, each
+            the largest over all that may be known at the ends of the window; `alone` is the larger.
     """
 
     slack: float = 0.0
+    default: int | None = None
+    alone: float = 0.0
     value: float = 0.0
     most: float = 0.0
     left: float = -math.inf
     right: float = -math.inf
     both: float = -math.inf
     window: dict[str, Any] | None = None
-
-    def take(self, other: WorstWindow) -> None:
-        if self.window is None or other.value > self.value:
-            self.value, self.window = other.value, other.window
 
 
 @dataclass(frozen=True)
@@ -166,14 +167,13 @@ def sweep_windows(
     marginals: Array,
     reach: int,
     row: int | None,
-    slack: float = 0.0,
-) -> WorstWindow:
+    result: WorstWindow,
+) -> None:
     """All windows of at most `reach` on either side of one row, or of any row where the chain is
     homogeneous (row None)."""
     values = prior.values
     grid = Densities(query, reach)
     sides, densities, norms = _right_sides(prior, rows, grid, reach, row)
-    result = WorstWindow(slack)
     centred = np.stack([grid.shifted(densities[:, v], v) for v in range(values)], axis=1)
     if row in (None, 0):
         mask = np.array([_side_fits(side, rows, 0) for side in sides])
@@ -208,7 +208,6 @@ def sweep_windows(
             mask = np.array([_side_fits(side, rows, distance) for side in sides])[None]
             window = _Window(grid, sides, reach, row, distance, False)
             _compare_values(result, np.asarray(whole)[None], allowed, mask, window)
-    return result
 
 
 def _right_sides(
@@ -292,6 +291,17 @@ class _Window:
         """How many probabilities of the chain decide, the first row's among them."""
         return np.array([side.distance + self.distance + (not self.known) for side in self.sides])
 
+    def over_ends(self, values: Array) -> Array:
+        """The largest over all that may be known at the ends of the same window."""
+        result = np.full(values.shape, -math.inf)
+        ends = [(side.distance, side.value is None) for side in self.sides]
+        for end in set(ends):
+            same = [n for n, other in enumerate(ends) if other == end and np.isfinite(values[:, n]).any()]
+            result[:, same] = np.where(
+                np.isfinite(values[:, same]), values[:, same].max(initial=-math.inf), -math.inf
+            )
+        return result
+
     @property
     def inside(self) -> Array:
         """The outputs between the least and the largest centre: beyond them nothing changes, and
@@ -316,18 +326,25 @@ def _compare_values(
         return
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         likelihood = densities / np.where(possible, allowed, np.nan)[..., *more]
-        least = np.fmin.reduce(likelihood, axis=2)
-        ratio = np.fmax.reduce(likelihood, axis=2) / least
-    flat, least = (array.reshape(*array.shape[:2], -1) for array in (ratio, least))
+        most, least = np.fmax.reduce(likelihood, axis=2), np.fmin.reduce(likelihood, axis=2)
+        pairs = [(most, least)]
+        if worst.default is not None:
+            default = likelihood[:, :, worst.default]
+            pairs = [(most, default), (default, least)]
+        ratios = [(top / bottom).reshape(*top.shape[:2], -1) for top, bottom in pairs]
+    least = least.reshape(*least.shape[:2], -1)
     counted = valid[..., None] & window.inside[None]
     smallest = np.where(possible, allowed, math.inf).min(axis=2)[..., None]
     smallest = np.where(valid[..., None], smallest, 1.0)
     if (np.where(counted, least, 1.0) * smallest < MIN_DENSITY).any():
         message = "the noise is too small for the range of the sum"
         raise Unsupported(message, field="scale", hint="use a larger scale")
-    flat = np.where(counted, flat, 1.0)
-    best = np.where(valid, np.log(flat.max(axis=2)), -math.inf)
-    looser = best + worst.slack * window.steps
+    flats = [np.where(counted & ~np.isnan(ratio), ratio, 1.0) for ratio in ratios]
+    most_ = [np.where(valid, np.log(flat.max(axis=2)), -math.inf) for flat in flats]
+    if worst.default is not None:
+        most_ = [window.over_ends(each) for each in most_]
+    best = np.asarray(sum(most_))
+    looser = best + worst.slack * window.steps * len(most_)
     far = float(looser[:, window.at_cut].max(initial=-math.inf))
     worst.most = max(worst.most, float(looser.max()))
     if window.known and window.distance == window.reach:
@@ -337,9 +354,10 @@ def _compare_values(
     value = float(best.max())
     if value > worst.value or worst.window is None:
         context, side = (int(part) for part in np.unravel_index(int(best.argmax()), best.shape))
-        output = int(np.argmax(flat[context, side] >= flat[context, side].max() * (1 - 1e-13)))
+        worst.value, worst.alone = value, max(float(each[context, side]) for each in most_)
+        flat = flats[0][context, side]
+        output = int(np.argmax(flat >= flat.max() * (1 - 1e-13)))
         column = likelihood[context, side].reshape(likelihood.shape[2], -1)[:, output]
-        worst.value = value
         worst.window = {
             "row": window.row,
             "distance": window.distance,
@@ -383,12 +401,24 @@ WINDOW_LENGTHS = (16, 24, 32, 48, 64, 96, 128, 160, 200, 256, 360, 512, 1024)
 def measure_chain_leakage(prior: MarkovChain, space: Records, query: NoisySum) -> Level:
     """The Bayesian-DP leakage of the query under the chain, in nats, with its window."""
     prior.check_records(space)
+    result = WorstWindow()
+    upper = search_windows(prior, space, query, result)
+    case = _window_witness(prior, space, query, prior.marginals(space.rows), result)
+    if upper - result.value <= CLOSED_ETA * max(1.0, upper):
+        return Level(upper, case, True, ("T14",))
+    return Level(upper, case, False, ("T14",), lower=result.value)
+
+
+def search_windows(
+    prior: MarkovChain, space: Records, query: NoisySum, result: WorstWindow
+) -> float:
+    """Find the worst window; what none exceeds, those that were cut off among them."""
     rows = space.rows
     marginals = prior.marginals(rows)
     if prior.homogeneous:
         _refuse_unlikely_steps(prior, rows)
         reach, (left, right) = _choose_window(prior, rows, query, marginals)
-        result = sweep_windows(prior, rows, query, marginals, reach, None)
+        sweep_windows(prior, rows, query, marginals, reach, None, result)
     else:
         reach, (left, right) = rows - 1, (0.0, 0.0)
         if estimate_sweep(reach, query, prior.values) * rows > MAX_SWEEP_OPERATIONS:
@@ -396,14 +426,10 @@ def measure_chain_leakage(prior: MarkovChain, space: Records, query: NoisySum) -
             hint = "one matrix for all steps reaches thousands of rows"
             raise Unsupported(message, field="rows", value=rows, hint=hint)
         _refuse_unlikely_steps(prior, rows)
-        result = WorstWindow()
         for row in range(rows):
-            result.take(sweep_windows(prior, rows, query, marginals, reach, row))
-    upper = max(result.value, result.left + left, result.right + right, result.both + left + right)
-    case = _window_witness(prior, space, query, marginals, result)
-    if upper - result.value <= CLOSED_ETA * max(1.0, upper):
-        return Level(upper, case, True, ("T14",))
-    return Level(upper, case, False, ("T14",), lower=result.value)
+            sweep_windows(prior, rows, query, marginals, reach, row, result)
+    left, right = (cut * (1 if result.default is None else 2) for cut in (left, right))
+    return max(result.value, result.left + left, result.right + right, result.both + left + right)
 
 
 def _refuse_unlikely_steps(prior: MarkovChain, rows: int) -> None:
@@ -484,6 +510,27 @@ def _largest_gap(near: Array, beyond: Sequence[Array]) -> float:
     return float(np.nanmax(np.nanmax(gaps, axis=2) - np.nanmin(gaps, axis=2))) + 1e-14
 
 
+def _place_window(window: dict[str, Any], rows: int, marginals: Array) -> int:
+    """A row that a window may be about."""
+    if window["row"] is not None:
+        return int(window["row"])
+    if window["left"] is None:
+        return int(window["distance"])
+    if window["right"].value is None:
+        return int(rows - 1 - window["right"].distance)
+    return int(np.argmax(marginals[:, window["left"]] > 0)) + int(window["distance"])
+
+
+def window_rows(prior: MarkovChain, rows: int, worst: WorstWindow) -> tuple[int, frozenset[int]]:
+    """The row that the worst window is about, and the unknown rows in it."""
+    window = worst.window
+    assert window is not None
+    row, right = _place_window(window, rows, prior.marginals(rows)), window["right"]
+    first = row - window["distance"] + (window["left"] is not None)
+    last = row + right.distance - (right.value is not None)
+    return row, frozenset(range(first, last + 1)) - {row}
+
+
 def _window_witness(
     prior: MarkovChain, space: Records, query: NoisySum, marginals: Array, worst: WorstWindow
 ) -> Witness:
@@ -492,14 +539,7 @@ def _window_witness(
     assert window is not None
     right: Right = window["right"]
     rows, distance = space.rows, window["distance"]
-    if window["row"] is not None:
-        row = window["row"]
-    elif window["left"] is None:
-        row = distance
-    elif right.value is None:
-        row = rows - 1 - right.distance
-    else:
-        row = int(np.argmax(marginals[:, window["left"]] > 0)) + distance
+    row = _place_window(worst.window, rows, marginals)
     known: dict[int, int] = {}
     if window["left"] is not None:
         known[row - distance] = window["left"]
@@ -550,14 +590,7 @@ class BayesianDifferentialPrivacy(OfPriors):
     short_names: ClassVar[tuple[str, ...]] = ("bayesian-dp",)
 
     def measure(self, mechanism: object, space: Space | None = None) -> Level:
-        levels = [self._measure(prior, mechanism, space) for prior in self.priors]
-        worst = max(levels, key=lambda level: level.value)
-        if worst.exact:
-            return replace(worst, notion=self)
-        # The witness is the case that attains most, which another prior than the worst may have.
-        attaining = max(levels, key=_attained_level)
-        lower = _attained_level(attaining)
-        return replace(worst, witness=attaining.witness, lower=lower, notion=self)
+        return self.worst_prior(lambda prior: self._measure(prior, mechanism, space))
 
     def _measure(self, prior: Prior, mechanism: object, space: Space | None) -> Level:
         if isinstance(prior, ChainBox):
@@ -571,13 +604,12 @@ class BayesianDifferentialPrivacy(OfPriors):
             if queries is not None:
                 return measure_chain_leakage(prior, space, queries)
         if (
-            isinstance(prior, Prior)
-            and isinstance(space, Records)
+            isinstance(space, Records)
             and (joint or (space.values + 1) ** space.rows > MAX_CERTIFIED_CONDITIONS)
         ):
             from whosin.notions.network_leakage import measure_network_leakage, noisy_sums
 
-            factors, sums = prior.factors(space), noisy_sums(mechanism, space)
+            factors, sums = list_factors(prior, space), noisy_sums(mechanism, space)
             if factors is not None and sums is not None:
                 return measure_network_leakage(factors, space, sums)
         channel, space = certificates.record_channel(mechanism, space)
@@ -590,8 +622,16 @@ class BayesianDifferentialPrivacy(OfPriors):
         return _measure_by_table(self, prior, channel, space)
 
 
-def _attained_level(level: Level) -> Number:
-    return level.value if level.lower is None else level.lower
+def list_factors(prior: Prior, space: Records) -> list[Factor] | None:
+    """A prior as a product of tables over few rows; of independent rows, or of a set of such
+    priors, only what is possible counts."""
+    if isinstance(prior, PriorSet):
+        prior = Independent([each.widest() for each in prior.of_rows(space)])
+    if isinstance(prior, Uniform):
+        prior = Independent([(Fraction(1, space.values),) * space.values] * space.rows)
+    if isinstance(prior, Independent):
+        return [((n,), [Fraction(p > 0) for p in row]) for n, row in enumerate(prior.rows(space))]
+    return prior.factors(space)
 
 
 def _measure_by_table(notion: Notion, prior: Prior, channel: Channel, space: Records) -> Level:

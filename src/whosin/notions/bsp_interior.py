@@ -293,7 +293,7 @@ class _Search:
         names, with_row, without = self._cells(gap)
         depth = np.longdouble(self._depth(gap.number))
         ends = [np.exp(-depth), np.exp(depth)]
-        at_ends = [_evaluate_lines(with_row, w) / _evaluate_lines(without, w) for w in ends]
+        at_ends = [evaluate_lines(with_row, w) / evaluate_lines(without, w) for w in ends]
         most, least = np.maximum(*at_ends), np.minimum(*at_ends)
         high = np.flatnonzero(most > top * least.min())
         low = np.flatnonzero(least < most.max() / top)
@@ -302,7 +302,7 @@ class _Search:
             some = high[start : start + step]
             for root, output in self._critical(gap, with_row, without, some, low, ends):
                 ratio, other = (
-                    _evaluate_lines(with_row[side], root) / _evaluate_lines(without[side], root)
+                    evaluate_lines(with_row[side], root) / evaluate_lines(without[side], root)
                     for side in ((some[:, None],), (low[None],))
                 )
                 value = np.where(np.isnan(root), 0, ratio / other)
@@ -329,10 +329,10 @@ class _Search:
     ) -> list[tuple[Array, Array | None]]:
         """w at the critical points of each pair inside the gap (NaN where there is none); with
         whole outputs, at the outputs on either side, and these."""
-        top = _product_coefficients(with_row[high][:, None], without[low][None])
-        bottom = _product_coefficients(without[high][:, None], with_row[low][None])
+        top = product_coefficients(with_row[high][:, None], without[low][None])
+        bottom = product_coefficients(without[high][:, None], with_row[low][None])
         result: list[tuple[Array, Array | None]] = []
-        for root in _real_roots(*derivative_coefficients(top, bottom)):
+        for root in real_roots(*derivative_coefficients(top, bottom)):
             inside = np.where((root > ends[0]) & (root < ends[1]), root, np.nan)
             if not self.axis.whole:
                 result.append((inside, None))
@@ -423,18 +423,18 @@ class _Search:
         return float(middle + np.log(pair.root) / (2 * np.longdouble(self.axis.rate)))
 
 
-def _evaluate_lines(lines: Array, w: Any) -> Array:
+def evaluate_lines(lines: Array, w: Any) -> Array:
     """u w + d."""
     return np.asarray(lines[..., 0] * w + lines[..., 1])
 
 
-def _product_coefficients(one: Array, two: Array) -> tuple[Array, Array, Array]:
+def product_coefficients(one: Array, two: Array) -> tuple[Array, Array, Array]:
     """The coefficients of (u w + d)(u' w + d'), of w² first."""
     up, down, up_, down_ = one[..., 0], one[..., 1], two[..., 0], two[..., 1]
     return up * up_, up * down_ + down * up_, down * down_
 
 
-def _real_roots(a: Array, b: Array, c: Array) -> list[Array]:
+def real_roots(a: Array, b: Array, c: Array) -> list[Array]:
     """The real roots of a w² + 2 b w + c, NaN where there are none."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         half = -(b + np.copysign(np.sqrt(b * b - a * c), b))

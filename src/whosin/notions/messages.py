@@ -170,8 +170,9 @@ def convolve_sums(one: Array, two: Array, sums: int) -> Array:
 
 
 def align_axes(table: Array, scope: Sequence[int], axes: Sequence[int]) -> Array:
-    """A table over some rows with the axes of more rows, to be broadcast."""
+    """A table over some rows with the axes of more rows, to be broadcast; further axes follow."""
     order = sorted(range(len(scope)), key=lambda n: axes.index(scope[n]))
+    order += range(len(scope), table.ndim)
     return table.transpose(order)[tuple(slice(None) if r in scope else None for r in axes)]
 
 
@@ -220,3 +221,12 @@ def noise_kernel(rates: tuple[float, ...], size: int) -> Array:
     points = np.array(output_points(len(rates), size, len(set(rates)) == 1))
     apart = np.abs(points[:, :, None] - np.arange(size)[None, None])
     return np.asarray(np.exp(-(apart * np.array(rates)[None, :, None]).sum(axis=1)))
+
+
+def add_noise(sums: Array, rates: Sequence[tuple[float, ...]]) -> Array:
+    """The densities at the deciding outputs (one axis) of distributions of sums (the last axes)."""
+    lead = sums.ndim - len(rates)
+    for axis, each in enumerate(rates, start=lead):
+        kernel = noise_kernel(each, sums.shape[axis])
+        sums = np.moveaxis(np.tensordot(sums, kernel, axes=(axis, 1)), -1, axis)
+    return sums.reshape(*sums.shape[:lead], -1)

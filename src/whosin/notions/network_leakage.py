@@ -22,12 +22,12 @@ from whosin.notions.messages import (
     Message,
     NoisySums,
     OutOfRoom,
+    add_noise,
     align_axes,
     convolve_sums,
     join_options,
     mark_options,
     merge_equal,
-    noise_kernel,
     output_points,
     step_diameter,
 )
@@ -77,7 +77,7 @@ class _Use:
 
 
 @dataclass
-class _Best:
+class Best:
     """The worst case so far, and what no case that was looked at exceeds."""
 
     value: float = 0.0
@@ -89,7 +89,11 @@ class _Best:
 
 @dataclass
 class NetworkSearch:
-    """The search over all rows, connected sets of unknown rows, known values and outputs."""
+    """The search over all rows, connected sets of unknown rows, known values and outputs.
+
+    Attributes:
+        counted: which pairs of values (above, below) are compared; all where it is None.
+    """
 
     factors: Sequence[Factor]
     query: NoisySums
@@ -97,8 +101,9 @@ class NetworkSearch:
     messages: list[Message] = field(default_factory=list)
     numbers: dict[Any, int | None] = field(default_factory=dict)
     roots: dict[Any, float] = field(default_factory=dict)
-    best: _Best = field(default_factory=_Best)
+    best: Best = field(default_factory=Best)
     cut_rows: set[int] = field(default_factory=set)
+    counted: Array | None = None
 
     def __post_init__(self) -> None:
         rows = len(self.query.weights)
@@ -210,7 +215,7 @@ class NetworkSearch:
         for use in inputs:
             marked = mark_options(self.messages[use.number])
             total = self._combine(total, marked, use.scope, axes)
-        moved = self._shift(total.spread, row, 1).sum(axis=1)
+        moved = self.shift_values(total.spread, row, 1).sum(axis=1)
         touches = []
         for each in total.touches:
             joined = set(range(len(axes) - 1))
@@ -227,12 +232,12 @@ class NetworkSearch:
         spread = table.reshape(1, *table.shape, *[1] * self.sums)
         return Message(table[None], spread, [()], [(None, ())], np.zeros(1))
 
-    def _shift(self, spread: Array, row: int, axis: int) -> Array:
+    def shift_values(self, spread: Array, row: int, axis: int) -> Array:
         """Move each value of a row by what it adds."""
         weights = self.query.weights[row]
         shape = spread.shape[spread.ndim - self.sums :]
         size = tuple(n + int(w) for n, w in zip(shape, weights.max(axis=0), strict=True))
-        result = np.zeros((*spread.shape[: spread.ndim - self.sums], *size))
+        result = np.zeros((*spread.shape[: spread.ndim - self.sums], *size), spread.dtype)
         lead = (slice(None),) * axis
         for value, adds in enumerate(weights):
             places = (slice(int(a), int(a) + n) for a, n in zip(adds, shape, strict=True))
@@ -315,6 +320,7 @@ class NetworkSearch:
             self.query.weights[row].tobytes(),
             prior.tobytes(),
             tuple(sorted(use.number for use in uses)),
+            None if self.counted is None else self.counted.tobytes(),
         )
         if key not in self.roots:
             self._compare_branches(row, prior, uses)
@@ -363,18 +369,27 @@ class NetworkSearch:
             total += float((apart.max(axis=-1) - apart.min(axis=-1)).max())
         return total
 
-    def _is_possible(self, best: _Best) -> bool:
+    def _is_possible(self, best: Best) -> bool:
         """Whether what is known in a case is possible with either value of the row."""
         if best.case is None:
             return False
         row, known, values, _, unknown = best.case
         given, rows = self.complete_known(known, (row, *unknown)), self.component(row)
-        return all(self._most_likely(rows, {**given, row: value}) for value in values)
+        return all(self.most_likely(rows, {**given, row: value}) for value in values)
 
     def density_fall(self, region: set[int]) -> float:
         """−ln of the density at the far end of the range of a region's sums."""
         spans = self.query.weights[sorted(region)].max(axis=1).sum(axis=0)
         return float(sum(sum(r) * n for r, n in zip(self.query.rates, spans, strict=True)))
+
+    def components(self) -> Iterator[list[int]]:
+        """The rows by parts that are independent of each other."""
+        seen: set[int] = set()
+        for row in range(len(self.neighbours)):
+            if row not in seen:
+                part = self.component(row)
+                seen |= part
+                yield sorted(part)
 
     def component(self, row: int) -> set[int]:
         """All rows that depend on this one."""
@@ -392,7 +407,7 @@ class NetworkSearch:
     def _compare_branches(self, row: int, prior: Array, uses: Sequence[_Use]) -> None:
         """Combine the options of all branches that could exceed the worst case so far."""
         own = self._start(prior / prior.max())
-        own = replace(own, spread=self._shift(own.spread, row, 1))
+        own = replace(own, spread=self.shift_values(own.spread, row, 1))
         branches = [mark_options(self.messages[use.number]) for use in uses]
         order = sorted(range(len(uses)), key=lambda n: len(branches[n].touches))
         uses, branches = [uses[n] for n in order], [branches[n] for n in order]
@@ -474,12 +489,7 @@ class NetworkSearch:
 
     def _log_likelihoods(self, message: Message) -> Array:
         """ln Pr[y | v, known], up to a term of the option: options × values × outputs."""
-        densities = message.spread
-        for axis, rates in enumerate(self.query.rates):
-            kernel = noise_kernel(rates, densities.shape[2 + axis])
-            moved = np.tensordot(densities, kernel, axes=(2 + axis, 1))
-            densities = np.moveaxis(moved, -1, 2 + axis)
-        flat = densities.reshape(*densities.shape[:2], -1)
+        flat = add_noise(message.spread, self.query.rates)
         with np.errstate(divide="ignore"):
             weight = np.where(message.weight > 0, np.log(message.weight), np.nan)[..., None]
             return np.log(flat) - weight
@@ -499,14 +509,15 @@ class NetworkSearch:
             for high, low in product(range(self.values), repeat=2):
                 gap = (logs[:, high] - logs[:, low]).max(axis=1)
                 result[start : start + block, high, low] = np.where(np.isnan(gap), -np.inf, gap)
-        return result
+        return result if self.counted is None else np.where(self.counted, result, -np.inf)
 
     def _note_worst(self, row: int, uses: Sequence[_Use], message: Message) -> None:
         leaks = self._leakages(message)
         if len(leaks):
             bound = float((leaks + message.slack[:, None, None]).max())
             self.best.upper = max(self.best.upper, bound)
-        if not len(leaks) or (leaks.max() <= self.best.value and self.best.case is not None):
+        most = leaks.max(initial=-np.inf)
+        if most == -np.inf or (most <= self.best.value and self.best.case is not None):
             return
         option, high, low = (int(n) for n in np.unravel_index(int(leaks.argmax()), leaks.shape))
         logs = self._log_likelihoods(message.take([option]))[0]
@@ -524,7 +535,7 @@ class NetworkSearch:
         unknown = tuple(sorted({r for use in uses for r in _use_rows(use)} - known.keys()))
         outputs = tuple(each[int(n)] for each, n in zip(points, at, strict=True))
         case = row, known, (high, low), outputs, unknown
-        self.best = _Best(float(leaks.max()), self.best.upper, case)
+        self.best = Best(float(leaks.max()), self.best.upper, case)
 
     def _known_rows(self, use: _Use, option: int) -> Iterator[tuple[int, int]]:
         value, inputs = self.messages[use.number].origin[option]
@@ -542,12 +553,7 @@ class NetworkSearch:
         edges = sum(len(near) for near in self.neighbours) // 2
         if any(len(pair) > 2 for pair in pairs) or edges != len(pairs):
             return False
-        seen: set[int] = set()
-        parts = 0
-        for row in range(len(self.neighbours)):
-            if row not in seen:
-                seen |= self.component(row)
-                parts += 1
+        parts = sum(1 for _ in self.components())
         positive = all((t > 0).all() for t in self.tables if t.ndim == 2)
         return positive and edges == len(self.neighbours) - parts
 
@@ -556,10 +562,10 @@ class NetworkSearch:
         given, skipped = dict(known), set(unknown)
         for row in range(len(self.neighbours)):
             if row not in given:
-                self._most_likely(self.component(row), given)
+                self.most_likely(self.component(row), given)
         return {row: value for row, value in given.items() if row not in skipped}
 
-    def _most_likely(self, rows: set[int], given: dict[int, int]) -> bool:
+    def most_likely(self, rows: set[int], given: dict[int, int]) -> bool:
         """Give the rows of a component that have no value the most likely ones, or where that takes
         too long any; whether these are known to be possible."""
         tables: list[tuple[tuple[int, ...], Array]] = []
@@ -609,7 +615,7 @@ def measure_network_leakage(factors: Sequence[Factor], space: Records, query: No
     """The Bayesian-DP leakage of sums over rows whose prior is a product of factors, in nats."""
     search = NetworkSearch(factors, query, space.values)
     for row in range(space.rows):
-        _search_within_reach(search, row)
+        search_within_reach(search, row)
     value, upper = search.best.value, search.best.upper
     case = _network_witness(search, space)
     if upper - value <= CLOSED_ETA * max(1.0, value):
@@ -623,7 +629,7 @@ def measure_network_leakage(factors: Sequence[Factor], space: Records, query: No
     return Level(upper, case, False, ("T14",), lower=value, note=note)
 
 
-def _search_within_reach(search: NetworkSearch, row: int) -> None:
+def search_within_reach(search: NetworkSearch, row: int) -> None:
     """Look at one row with all of its component, or with what of it is in reach."""
     try:
         if row in search.cut_rows:

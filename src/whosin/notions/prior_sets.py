@@ -20,6 +20,7 @@ from whosin.mechanisms import Channel
 from whosin.notions.base import Level
 from whosin.notions.bayesian_privacy import (
     NoisySum,
+    WorstWindow,
     estimate_sweep,
     measure_chain_leakage,
     noisy_sum,
@@ -345,7 +346,8 @@ class ChainSearch:
                 if diameter == math.inf:
                     continue
                 cut = math.tanh(diameter / 4) ** (reach - 1) * diameter * FLOAT_SLACK
-            found = sweep_windows(chain, self.rows, self.query, marginals, reach, None, slack)
+            found = WorstWindow(slack)
+            sweep_windows(chain, self.rows, self.query, marginals, reach, None, found)
             if found.value > self.reached:
                 self.reached, self.chain = found.value, chain
             cut_off = max(found.left + cut, found.right + cut, found.both + 2 * cut)
@@ -435,7 +437,7 @@ def measure_chain_box(prior: ChainBox, mechanism: object, space: Space | None) -
         )
     member = measure_chain_leakage(search.chain, space, query)
     if all(low == high for row in cell for low, high in _bounds(row)):
-        return member
+        return replace(member, prior=search.chain)
     lower = member.value if member.lower is None else member.lower
     bound = max(search.bound, float(lower))
     return Level(bound, member.witness, False, ("T14",), lower, prior=search.chain)

@@ -460,18 +460,31 @@ class RemainingBudget:
 
 
 def continue_streams(
-    ledger: Ledger, dataset: str, table: Table, plan: Plan, queries: Sequence[Any]
+    ledger: Ledger,
+    dataset: str,
+    table: Table,
+    plan: Plan,
+    queries: Sequence[Any],
+    beside: str | None = None,
 ) -> dict[int, CostEstimate]:
     """The estimates of queries about streams that were paid for, by the queries' numbers: with the
-    noise that they have, and nothing to pay."""
+    noise that they have, and nothing to pay.
+
+    Args:
+        beside: the request of another question in their batch. Streams that were paid for together
+            with it are left out, since it has the share that they left to it.
+    """
     from whosin.release.queries import Running
 
     found = {}
+    paid = None if beside is None else ledger.find_debit(dataset, beside)
     for number, query in enumerate(queries):
         if isinstance(query, Running):
             asked = query.restrict_table(table)
             first = ledger.find_debit(dataset, f"{query.stream_request(asked)}/1")
-            if first is not None and STEP_KEY in first.body["what"]:
+            if first is None or STEP_KEY not in first.body["what"]:
+                continue
+            if paid is None or paid.body["when"] != first.body["when"]:  # of one transaction
                 found[number] = query.continue_stream(asked, plan, first.body)
     return found
 
@@ -609,7 +622,7 @@ def state_after(
         state: of the dataset, where a ledger knows it; else it would have this schedule.
     """
     if state is None:
-        budget, today = Budget.of(plan), encoding.utc_now().date().isoformat()
+        budget, today = Budget.of(plan), encoding.today()
         planned = Schedule.plan(schedule, budget, today) if schedule else None
         state = BudgetState("", "open", plan, budget, Cost(0, 0), 0, 0, "", "", schedule=planned)
     new = [each for each in estimates if each.first is None]

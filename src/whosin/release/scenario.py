@@ -355,7 +355,7 @@ class Scenario:
         if not schedule:
             return None
         with at("schedule"):
-            budget, today = Budget.of(self.plan), encoding.utc_now().date().isoformat()
+            budget, today = Budget.of(self.plan), encoding.today()
             if isinstance(schedule, Schedule):
                 return schedule.share(today, budget, near=not new)
             return Schedule.plan(schedule, budget, today).share(today, budget)

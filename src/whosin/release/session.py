@@ -26,12 +26,7 @@ from whosin.ledger.budget_state import check_session, open_for_debits
 from whosin.ledger.encoding import read_name
 from whosin.ledger.entries import ReleaseRecord, same_question
 from whosin.ledger.registry import STEP_KEY, add_note, describe_unanswered, describe_unnamed
-from whosin.release.answer import (
-    Answer,
-    Release,
-    read_answers,
-    read_said,
-)
+from whosin.release.answer import Answer, Release, read_answers, read_said
 from whosin.release.budget_allocation import estimate_batch_cost, read_queries
 from whosin.release.cost import (
     CostEstimate,
@@ -237,6 +232,7 @@ class Session:
     ) -> list[CostEstimate]:
         """The cost of each query, after what the session had spent before the batch; of one that
         was paid for in another session, where that is too much, as though it were the first."""
+        budget["beside"] = f"{batch.request}/{batch.first}"
         try:
             return self._price(asked, batch.accounts, batch.levels, **budget)
         except BudgetRefused:
@@ -428,6 +424,7 @@ class Session:
             noise: "laplace" or "gaussian".
         """
         budget: dict[str, Any] = {"share": share, "split": split, "noise": noise}
+        budget["beside"] = f"{self.request}/{self._asked}" if self._named else None
         return self._price(read_queries(queries), self._accounts, self._levels, **budget)
 
     def _price(
@@ -437,10 +434,11 @@ class Session:
         levels: Mapping[str, PartLevel],
         *,
         share: object,
+        beside: str | None = None,
         **budget: str,
     ) -> list[CostEstimate]:
         """What a batch costs after this was spent."""
-        paid = continue_streams(self.ledger, self.dataset, self.table, self.plan, asked)
+        paid = continue_streams(self.ledger, self.dataset, self.table, self.plan, asked, beside)
         if len(paid) == len(asked):
             return list(paid.values())
         own = share is None
@@ -550,7 +548,7 @@ class Session:
         if self.share is not None or self.plan.query is not None:
             return self.share
         budget, moments = Budget.of(self.plan), list[str]()
-        today = encoding.utc_now().date().isoformat()
+        today = encoding.today()
         known = self.dataset in self.ledger.datasets()
         schedule = self.ledger.budget_state(self.dataset).schedule if known else None
         if schedule is not None and (paid := self._paid()):

@@ -554,11 +554,15 @@ def describe_preflight(found: Preflight) -> list[str]:
             parts.append(f"{share}{': ' if named else ''}{named}")
             if each.misspelt:
                 parts.append(describe_misspelt_days(each.misspelt))
-        parts += [
-            f"{value!r} ({format_count(rows)}) is the declared {declared!r} but for letter case or "
-            "white space: declare it too, or correct the rows"
-            for value, declared, rows in each.alike
-        ]
+        if each.alike:
+            alike = (
+                f"{value!r} ({format_count(rows)}) is the declared {declared!r}"
+                for value, declared, rows in each.alike
+            )
+            parts.append(
+                f"but for letter case or white space {', '.join(alike)}: correct the rows, or "
+                "declare these spellings too"
+            )
         if parts:
             lines.append(f"{each.column}: {'; '.join(parts)}")
     lines += [

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from fractions import Fraction
 from math import inf, isfinite
 from typing import TYPE_CHECKING, Any
@@ -29,7 +28,7 @@ from whosin.exact import (
 )
 from whosin.ledger import BudgetState
 from whosin.ledger.budget import ZERO_COST, Budget, Cost
-from whosin.ledger.encoding import INFINITE_UNITS
+from whosin.ledger.encoding import INFINITE_UNITS, today
 from whosin.ledger.entries import ReleaseRecord
 from whosin.ledger.registry import PeopleBudget
 from whosin.release import Release
@@ -290,8 +289,7 @@ def describe_summary(
     people, looked_up = read_declared(release, scenario)
     if scenario is not None:
         title = {"title": scenario.title} if "title" in release.about else {}
-        today = datetime.now(UTC).date().isoformat()
-        about |= later_statements({**section.written, **title}, release.about, today)
+        about |= later_statements({**section.written, **title}, release.about, today())
     return (
         *_describe_for_everyone(plan, release, about, looked_up, people),
         *_describe_for_officer(plan, release, about, looked_up),
@@ -592,13 +590,29 @@ def unit_facts(privacy_unit: str, max_rows: int | None, max_groups: int | None) 
     }
 
 
-COUNT_NAMES = {"count": "number of people", "rows": "number of rows"}
+QUESTION_NAMES = {
+    "count": "number of people",
+    "rows": "number of rows",
+    "histogram": "number of people",
+    "running": "running number of people",
+    "deviation": "standard deviation",
+    "keys": "undeclared values",
+    "top": "most frequent values",
+    "marginals": "tables",
+}
+"""What kinds of questions are called; the others are called as they are written."""
+COUNTS_BY_COLUMN = ("histogram", "running")
+"""Kinds whose column says what is counted apart."""
 
 
 def name_question(title: str, question: Mapping[str, Any]) -> str:
     """What a question is called, and what it is about if nobody gave it a name."""
     if title == question.get("query"):
-        title = describe_title(COUNT_NAMES.get(title, title), question)
+        named = dict(question)
+        if title in COUNTS_BY_COLUMN and "column" in named:
+            by = named.get("by", ())
+            named["by"] = [named.pop("column"), *([by] if isinstance(by, str) else by)]
+        title = describe_title(QUESTION_NAMES.get(title, title), named)
     return add_condition(title, question)
 
 

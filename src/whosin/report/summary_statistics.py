@@ -14,7 +14,6 @@ import hashlib
 import json
 import math
 import re
-from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy as np
 from whosin import __version__
 from whosin.errors import InvalidInput
 from whosin.gwas.release import StudyRelease
+from whosin.ledger.encoding import today
 from whosin.plain_files import check_output, write_file
 
 SSF_SUFFIX = ".ssf.tsv"
@@ -119,7 +119,7 @@ def describe_metadata(release: StudyRelease, name: str, text: str) -> str:
         "sample_size": people,
     }
     fields: dict[str, object] = {
-        "date_metadata_last_modified": datetime.now(UTC).date().isoformat(),
+        "date_metadata_last_modified": today(),
         "data_file_name": name,
         "file_type": "GWAS-SSF v1.0",
         "data_file_md5sum": hashlib.md5(text.encode(), usedforsecurity=False).hexdigest(),

@@ -10,11 +10,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from importlib import import_module
-from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -28,7 +26,15 @@ from whosin.app.cli.audit_subjects import (
     read_flags,
     read_runs,
 )
-from whosin.app.cli.main import Draw, Json, load_object, print_json, progress_bar, user_code
+from whosin.app.cli.main import (
+    Draw,
+    Json,
+    add_options,
+    load_object,
+    print_json,
+    progress_bar,
+    user_code,
+)
 from whosin.errors import InvalidInput, invalid_value
 
 if TYPE_CHECKING:
@@ -126,6 +132,7 @@ def read_options(
     json: Json = False,
 ) -> AuditOptions:
     """The options that all sub-commands share."""
+    import_module("whosin.audit")  # says what is not installed, before anything is read
     from whosin.exact import probability, rational
     from whosin.report import charts
 
@@ -136,28 +143,74 @@ def read_options(
     return AuditOptions(claim, rational(confidence, "--confidence"), belief, save, json)
 
 
-def share_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command the parameters of `read_options`; it gets what they say as `options`."""
-    own = signature(command, eval_str=True).parameters.values()
-    shared = signature(read_options, eval_str=True).parameters.values()
+@dataclass(frozen=True)
+class Inputs:
+    """Which neighbouring inputs are tried, as options say it."""
 
-    def call(**given: Any) -> None:
-        import_module("whosin.audit")  # says what is not installed, before anything is read
-        chosen = {each.name: given.pop(each.name) for each in shared}
-        command(**given, options=read_options(**chosen))
+    with_: Annotated[
+        str | None, typer.Option("--with", help="The input with someone's data: 1, [1, 0, 1], …")
+    ] = None
+    without: Annotated[str | None, typer.Option(help="The neighbouring input without.")] = None
+    queries: Annotated[
+        int | None, typer.Option(help="Or search: the input is a vector of this many answers.")
+    ] = None
+    relation: Annotated[
+        str | None,
+        typer.Option(help="With --queries: add-remove (default, or the plan's) or replace."),
+    ] = None
+    pairs: Annotated[
+        str | None,
+        typer.Option(help="Or module:function that yields (with, without) pairs to search."),
+    ] = None
 
-    every = [*(each for each in own if each.name != "options"), *shared]
-    listed = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in every]
-    call.__signature__ = Signature(listed)  # type: ignore[attr-defined]
-    call.__annotations__ = {each.name: each.annotation for each in listed}
-    call.__doc__, call.__name__ = command.__doc__, command.__name__
-    return call
+    def check(self, known: bool) -> None:
+        """Refuse several ways to name inputs at once, and none unless the subject knows its own."""
+        if (self.with_ is None) != (self.without is None):
+            first = self.with_ is None
+            missing, other = ("--with", "--without") if first else ("--without", "--with")
+            message = f"{other} needs {missing}, the neighbouring input"
+            raise InvalidInput(message, field=missing)
+        given = [self.with_ is not None, self.queries is not None, self.pairs is not None]
+        if sum(given) > 1 or (sum(given) == 0 and not known):
+            message = "the inputs are given twice" if sum(given) else "there are no inputs to try"
+            hint = "give --with and --without, or --queries, or --pairs"
+            raise InvalidInput(message, field="inputs", value=sum(given), hint=hint)
+        if self.queries is not None and self.queries < 1:
+            raise invalid_value("--queries", "a whole number of at least 1", self.queries)
+        if self.relation is not None and self.queries is None:
+            message, hint = "--relation is about vectors of queries", "add --queries"
+            raise InvalidInput(message, field="--relation", value=self.relation, hint=hint)
+
+    def read_pair(self) -> tuple[object, object] | None:
+        """The two inputs, where they are given."""
+        import numpy as np
+
+        if self.with_ is None or self.without is None:
+            return None
+        with_, without = read_input(self.with_, "--with"), read_input(self.without, "--without")
+        if np.array_equal(with_, without):  # type: ignore[arg-type]
+            raise InvalidInput("--with and --without are the same input", field="--without")
+        return with_, without
+
+    def list_pairs(self, subject: Subject, plan: Plan | None) -> Any:
+        """The pairs to search: by pattern, by the user's function, or the subject's own."""
+        from whosin import audit
+
+        if self.queries is not None:
+            known = "add-remove" if plan is None else plan.relation
+            relation = self.relation or known
+            if plan is not None and (relation, known) == ("replace", "add-remove"):
+                message = "the plan is about adding or removing a person"
+                hint = "leave out --relation"
+                raise InvalidInput(message, field="--relation", value=relation, hint=hint)
+            return audit.neighbouring_vectors(self.queries, relation)
+        return subject.pairs if self.pairs is None else _load_pairs(self.pairs)
 
 
 @app.command("function")
-@share_options
+@add_options(options=read_options, inputs=Inputs)
 def audit_function(
-    options: AuditOptions,
+    *,
     target: Annotated[
         str | None,
         typer.Argument(
@@ -165,21 +218,7 @@ def audit_function(
             "the noise of the plan given by --against."
         ),
     ] = None,
-    with_: Annotated[
-        str | None, typer.Option("--with", help="The input with someone's data: 1, [1, 0, 1], …")
-    ] = None,
-    without: Annotated[str | None, typer.Option(help="The neighbouring input without.")] = None,
-    queries: Annotated[
-        int | None, typer.Option(help="Or search: the input is a vector of this many answers.")
-    ] = None,
-    relation: Annotated[
-        str | None,
-        typer.Option(help="With --queries: add-remove (default, or the plan's) or replace."),
-    ] = None,
-    pairs: Annotated[
-        str | None,
-        typer.Option(help="Or module:function that yields (with, without) pairs to search."),
-    ] = None,
+    inputs: Inputs,
     entities: Annotated[
         int | None, typer.Option(help="How many people there are, for a mechanism of whosin.")
     ] = None,
@@ -194,6 +233,7 @@ def audit_function(
     ] = False,
     float_bits: FloatBits = True,
     seed: Seed = None,
+    options: AuditOptions,
 ) -> None:
     """Attack a function on neighbouring inputs.
 
@@ -201,9 +241,8 @@ def audit_function(
     rng) or m(input). Outputs may be anything, exceptions too. An event is sought on some of the
     draws and counted on the others. What the function prints goes to standard error.
     """
-    inputs = Inputs(with_, without, queries, relation, pairs)
     claim = options.claim
-    if stop and (claim.epsilon is None or with_ is None):
+    if stop and (claim.epsilon is None or inputs.with_ is None):
         message = "--stop needs a claim, --with and --without"
         raise InvalidInput(message, field="--stop", hint="add --at-most, for example")
     if target is None and claim.plan is None:
@@ -288,60 +327,6 @@ def read_input(text: str, field: str) -> object:
     return read
 
 
-@dataclass(frozen=True)
-class Inputs:
-    """Which neighbouring inputs are tried, as options say it."""
-
-    with_: str | None = None
-    without: str | None = None
-    queries: int | None = None
-    relation: str | None = None
-    pairs: str | None = None
-
-    def check(self, known: bool) -> None:
-        """Refuse several ways to name inputs at once, and none unless the subject knows its own."""
-        if (self.with_ is None) != (self.without is None):
-            first = self.with_ is None
-            missing, other = ("--with", "--without") if first else ("--without", "--with")
-            message = f"{other} needs {missing}, the neighbouring input"
-            raise InvalidInput(message, field=missing)
-        given = [self.with_ is not None, self.queries is not None, self.pairs is not None]
-        if sum(given) > 1 or (sum(given) == 0 and not known):
-            message = "the inputs are given twice" if sum(given) else "there are no inputs to try"
-            hint = "give --with and --without, or --queries, or --pairs"
-            raise InvalidInput(message, field="inputs", value=sum(given), hint=hint)
-        if self.queries is not None and self.queries < 1:
-            raise invalid_value("--queries", "a whole number of at least 1", self.queries)
-        if self.relation is not None and self.queries is None:
-            message, hint = "--relation is about vectors of queries", "add --queries"
-            raise InvalidInput(message, field="--relation", value=self.relation, hint=hint)
-
-    def read_pair(self) -> tuple[object, object] | None:
-        """The two inputs, where they are given."""
-        import numpy as np
-
-        if self.with_ is None or self.without is None:
-            return None
-        with_, without = read_input(self.with_, "--with"), read_input(self.without, "--without")
-        if np.array_equal(with_, without):  # type: ignore[arg-type]
-            raise InvalidInput("--with and --without are the same input", field="--without")
-        return with_, without
-
-    def list_pairs(self, subject: Subject, plan: Plan | None) -> Any:
-        """The pairs to search: by pattern, by the user's function, or the subject's own."""
-        from whosin import audit
-
-        if self.queries is not None:
-            known = "add-remove" if plan is None else plan.relation
-            relation = self.relation or known
-            if plan is not None and (relation, known) == ("replace", "add-remove"):
-                message = "the plan is about adding or removing a person"
-                hint = "leave out --relation"
-                raise InvalidInput(message, field="--relation", value=relation, hint=hint)
-            return audit.neighbouring_vectors(self.queries, relation)
-        return subject.pairs if self.pairs is None else _load_pairs(self.pairs)
-
-
 def read_samples(text: str) -> int:
     """A whole number, also as 1e6 or 1,000,000."""
     from whosin.audit.bounds import MIN_DRAWS
@@ -370,9 +355,8 @@ def _load_pairs(name: str) -> Any:
 
 
 @app.command("samples")
-@share_options
+@add_options(options=read_options)
 def audit_samples(
-    options: AuditOptions,
     with_: Annotated[
         Path, typer.Argument(metavar="WITH", help="Outputs with: .csv, .txt, .jsonl or .npy.")
     ],
@@ -382,6 +366,8 @@ def audit_samples(
     ] = False,
     float_bits: FloatBits = True,
     seed: Seed = None,
+    *,
+    options: AuditOptions,
 ) -> None:
     """Attack a mechanism by two files of outputs that were drawn elsewhere.
 
@@ -398,12 +384,13 @@ def audit_samples(
 
 
 @app.command("scores")
-@share_options
+@add_options(options=read_options)
 def audit_scores(
-    options: AuditOptions,
     file: Annotated[
         Path, typer.Argument(metavar="FILE", help="CSV with the columns member and score.")
     ],
+    *,
+    options: AuditOptions,
 ) -> None:
     """Attack a model by scores of its members and of others like them.
 
@@ -421,9 +408,8 @@ def audit_scores(
 
 
 @app.command("run")
-@share_options
+@add_options(options=read_options)
 def audit_run(
-    options: AuditOptions,
     file: Annotated[
         Path,
         typer.Argument(
@@ -439,6 +425,8 @@ def audit_run(
     gaussian: Annotated[
         bool, typer.Option("--gaussian", help="Bound μ; --at-most is then a μ.")
     ] = False,
+    *,
+    options: AuditOptions,
 ) -> None:
     """Attack one training run with many canaries, each included at random.
 
@@ -459,9 +447,8 @@ def audit_run(
 
 
 @app.command("training")
-@share_options
+@add_options(options=read_options)
 def audit_training(
-    options: AuditOptions,
     fit: Annotated[
         str,
         typer.Argument(metavar="FIT", help="fit(rows), as module:function or file.py:function."),
@@ -487,6 +474,8 @@ def audit_training(
         Path | None, typer.Option(help="Keep inclusion bits and scores here, and resume.")
     ] = None,
     seed: Seed = None,
+    *,
+    options: AuditOptions,
 ) -> None:
     """Attack a training: include rows at random, fit, and guess who was in.
 
@@ -517,9 +506,8 @@ def audit_training(
 
 
 @app.command("synthetic")
-@share_options
+@add_options(options=read_options)
 def audit_synthetic(
-    options: AuditOptions,
     train: Annotated[
         Path, typer.Argument(metavar="TRAIN", help="CSV: the rows behind the synthetic table.")
     ],
@@ -530,6 +518,8 @@ def audit_synthetic(
         Path, typer.Argument(metavar="SYNTHETIC", help="CSV: the table; all have the same columns.")
     ],
     seed: Seed = None,
+    *,
+    options: AuditOptions,
 ) -> None:
     """Attack a synthetic table by the rows behind it and by others like them.
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated
@@ -30,6 +29,7 @@ def evidence(
     for the OpenDP deployments registry. The scenario's about section must say controller, contact,
     population, period, decided_by and reasons.
     """
+    from whosin.ledger.encoding import today
     from whosin.release.scenario import load_scenario
     from whosin.report import evidence as packs
     from whosin.report.terminal import print_document
@@ -40,8 +40,7 @@ def evidence(
     made = loaded.read_releases()
     packs.require_about(packs.settle_about(loaded, made, "")[0])
     estimates, state = loaded.estimate_cost(), loaded.read_budget_state()
-    today = datetime.now(UTC).date().isoformat()
-    data = packs.evidence_data(loaded, estimates, state, today, version("whosin"), made)
+    data = packs.evidence_data(loaded, estimates, state, today(), version("whosin"), made)
     if save is not None:
         _write_pack(save, data)
     if json:

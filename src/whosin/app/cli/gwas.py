@@ -6,7 +6,7 @@ import re
 import uuid
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,16 +19,14 @@ from whosin.app.cli.main import (
     Continues,
     Draw,
     Json,
-    LedgerPlace,
     NewPeople,
     Phenotypes,
-    StudyDataset,
+    StudyAccount,
     StudyDryRun,
     StudyPath,
     Yes,
     add_options,
     confirm_spending,
-    find_account,
     plan_study,
     print_json,
     print_result,
@@ -41,8 +39,8 @@ from whosin.errors import InvalidInput, UnknownName, invalid_value, require_extr
 from whosin.plain_files import check_output, check_writable, require_new_file
 
 if TYPE_CHECKING:
-    from whosin.gwas import Study, StudyFilter
-    from whosin.gwas.question import StudyCostEstimate
+    from whosin.gwas import Snps, Study, StudyFilter
+    from whosin.gwas.question import Question, StudyCostEstimate
     from whosin.gwas.release import StudyRelease
 
 
@@ -59,27 +57,41 @@ Relation = Annotated[
         "scores also stratum-swap or label; with --trait, trait (hides anyone's value) or genotype."
     ),
 ]
-Keep = Annotated[
-    Path | None,
-    typer.Option(help="Only these people: a public file with FID and IID, or IID, a line."),
-]
-Extract = Annotated[Path | None, typer.Option(help="Only these SNPs: a public file of names.")]
-Maf = Annotated[
-    str | None,
-    typer.Option(help="Only SNPs whose rarer allele is at least so frequent, by --read-freq."),
-]
-ReadFreq = Annotated[
-    Path | None,
-    typer.Option(help="Public allele frequencies, .frq or .afreq; never those of the study."),
-]
-SplitPar = Annotated[
-    str | None,
-    typer.Option(help="The build (hg18, hg19, hg38) whose pseudo-autosomal X is diploid."),
-]
+
+
+@dataclass(frozen=True)
+class FilterOptions:
+    """Which people and SNPs of a study are looked at, as options say it."""
+
+    keep: Annotated[
+        Path | None,
+        typer.Option(help="Only these people: a public file with FID and IID, or IID, a line."),
+    ] = None
+    extract: Annotated[
+        Path | None, typer.Option(help="Only these SNPs: a public file of names.")
+    ] = None
+    maf: Annotated[
+        str | None,
+        typer.Option(help="Only SNPs whose rarer allele is at least so frequent, by --read-freq."),
+    ] = None
+    read_freq: Annotated[
+        Path | None,
+        typer.Option(help="Public allele frequencies, .frq or .afreq; never those of the study."),
+    ] = None
+    split_par: Annotated[
+        str | None,
+        typer.Option(help="The build (hg18, hg19, hg38) whose pseudo-autosomal X is diploid."),
+    ] = None
+
+    def read(self) -> StudyFilter:
+        """The same as `whosin.gwas` takes it."""
+        from whosin.gwas import StudyFilter
+
+        return StudyFilter(self.keep, self.extract, self.maf, self.read_freq, self.split_par)
 
 
 @app.command()
-@add_options("target", "adversary", without=EXCLUDED_STUDY_WORDS)
+@add_options("target", "adversary", without=EXCLUDED_STUDY_WORDS, filters=FilterOptions)
 def attack(
     study: StudyPath,
     target: Mapping[str, Any],
@@ -90,11 +102,6 @@ def attack(
     relation: Relation = "label-swap",
     rate: Annotated[str, typer.Option(help="The false-positive rate of the tests.")] = "0.01",
     phenotypes: Phenotypes = None,
-    keep: Keep = None,
-    extract: Extract = None,
-    maf: Maf = None,
-    read_freq: ReadFreq = None,
-    split_par: SplitPar = None,
     published: Annotated[
         list[Path] | None,
         typer.Option(help="Attack this table of plink2, REGENIE or SAIGE; repeat for phenotypes."),
@@ -106,6 +113,8 @@ def attack(
     seed: Annotated[int, typer.Option(help="The seed of the choice of SNPs and of the noise.")] = 1,
     save: Draw = None,
     json: Json = False,
+    *,
+    filters: FilterOptions,
 ) -> None:
     """Try Homer's statistic and the likelihood ratio on exact frequencies and on a release.
 
@@ -114,7 +123,6 @@ def attack(
     STUDY are people of theirs, the controls are not.
     """
     from whosin.exact import rational
-    from whosin.gwas import StudyFilter
     from whosin.gwas.association import check_relation
     from whosin.gwas.attack import GenotypePanel, attack_tables
     from whosin.gwas.attack import attack_study as run
@@ -129,8 +137,7 @@ def attack(
     if reference is not None and not published:
         message = "--reference has a meaning with --published alone"
         raise InvalidInput(message, field="--reference", hint="leave it out")
-    filters = StudyFilter(keep, extract, maf, read_freq, split_par)
-    crowd = GenotypePanel.of(study, phenotypes, seed, filters)
+    crowd = GenotypePanel.of(study, phenotypes, seed, filters.read())
     sizes = read_numbers(snps, "--snps") if snps is not None else _snp_numbers(crowd.bed.snps)
     false = float(rational(rate, "--rate"))
     if published:
@@ -164,6 +171,7 @@ def _snp_numbers(most: int) -> list[int]:
 
 
 @app.command()
+@add_options(filters=FilterOptions)
 def count(
     study: StudyPath,
     phenotypes: Phenotypes = None,
@@ -189,15 +197,12 @@ def count(
         Path | None,
         typer.Option(help="Draw a QQ plot (x.html, x.svg, x.png) and say λ; both are private."),
     ] = None,
-    keep: Keep = None,
-    extract: Extract = None,
-    maf: Maf = None,
-    read_freq: ReadFreq = None,
-    split_par: SplitPar = None,
     json: Json = False,
+    *,
+    filters: FilterOptions,
 ) -> None:
     """Count genotypes of cases and controls. What it writes is exact and private."""
-    from whosin.gwas import StudyFilter, read_study
+    from whosin.gwas import read_study
     from whosin.gwas.study import write_table
     from whosin.report import charts, gwas
     from whosin.report.gwas import write_exact
@@ -212,10 +217,9 @@ def count(
     if qq is not None:
         check_writable(qq, "--qq", charts.CHART_SUFFIXES)
         require_extras("charts")
-    filters = StudyFilter(keep, extract, maf, read_freq, split_par)
-    given = {"processes": processes, "leave_out_no_sex": leave_out_no_sex, "filters": filters}
+    given: dict[str, Any] = {"processes": processes, "leave_out_no_sex": leave_out_no_sex}
     with show_progress("counting") as tell:
-        result = read_study(study, phenotypes, progress=tell, **given)  # type: ignore[arg-type]
+        result = read_study(study, phenotypes, progress=tell, filters=filters.read(), **given)
     for path in files:
         if path.suffix.lower() == ".tsv":
             write_table(result, path)
@@ -236,162 +240,251 @@ def count(
     print_result(json, {"snps": len(result.snps), **data}, gwas.describe_study, result, inflation)
 
 
-@app.command()
-@add_options("target", "adversary", without=EXCLUDED_STUDY_WORDS)
-def release(
-    study: StudyPath,
-    relation: Relation,
-    target: Mapping[str, Any],
-    adversary: Mapping[str, Any],
-    top: Annotated[int | None, typer.Option(help="How many SNPs to choose.")] = None,
+@dataclass(frozen=True)
+class QuestionOptions:
+    """What is asked of a study, as options say it."""
+
+    top: Annotated[int | None, typer.Option(help="How many SNPs to choose.")] = None
     snps: Annotated[
         str | None, typer.Option(help="Or their names, rs12,rs34, not taken from the data.")
-    ] = None,
+    ] = None
     score: Annotated[
         str | None,
         typer.Option(help="Choose by distance (of χ² from a threshold), chi2 or linear."),
-    ] = None,
-    within: Annotated[
-        Path | None, typer.Option(help="Linear scores within these strata: FID, IID, stratum.")
-    ] = None,
-    covar: Annotated[
-        Path | None, typer.Option(help="And beside these public covariates: FID, IID, numbers.")
-    ] = None,
+    ] = None
     clump_kb: Annotated[
         str | None, typer.Option(help="Choose windows of so many kilobases instead of SNPs.")
-    ] = None,
+    ] = None
     loci: Annotated[
         Path | None,
         typer.Option(help="Or the loci of a public map: CHR START END NAME, or SNP LOCUS."),
-    ] = None,
+    ] = None
     none_of_them: Annotated[
         bool, typer.Option("--none-of-them", help="Let no SNP win with --top 1 if none stands out.")
-    ] = False,
+    ] = False
     share: Annotated[
         str | None, typer.Option(help="How much of ε the choice gets; by default the best share.")
-    ] = None,
+    ] = None
     numbers: Annotated[
         str | None,
         typer.Option(
             help="Publish counts (and what follows), chi2, or nothing; effects of a trait."
         ),
-    ] = None,
+    ] = None
     threshold: Annotated[
         str | None,
         typer.Option(help="The χ² that the distance is measured from; by default the best."),
-    ] = None,
-    significance: Annotated[str | None, typer.Option(help="Or the p-value of that χ².")] = None,
-    phenotypes: Phenotypes = None,
-    trait: Annotated[
-        Path | None,
-        typer.Option(help="A quantitative trait instead of cases: a file with FID, IID and value."),
-    ] = None,
-    trait_range: Annotated[
-        str | None, typer.Option(help="The public range that values are clamped to: 140..210.")
-    ] = None,
-    trait_sd: Annotated[
-        str | None, typer.Option(help="A public standard deviation; by default half the range.")
-    ] = None,
-    ledger: LedgerPlace = None,
-    dataset: StudyDataset = None,
-    request: Annotated[
-        str | None, typer.Option(help="A name for this question: asked again, paid once.")
-    ] = None,
-    again: Again = False,
-    amend: Annotated[
-        bool, typer.Option("--amend", help="Go on under the same budget with a changed study.")
-    ] = False,
-    continues: Continues = None,
-    new_people: NewPeople = False,
+    ] = None
+    significance: Annotated[str | None, typer.Option(help="Or the p-value of that χ².")] = None
     families: Annotated[
         str,
         typer.Option(
             help="Relatives: warn, protect (draw more noise), or first (keep one of each family)."
         ),
-    ] = "warn",
+    ] = "warn"
+
+    def read(self, relation: str, *, trait: bool) -> Question:
+        """The question, of a quantitative trait or of cases; loci are those of `place_loci`."""
+        from whosin.gwas.question import Question
+
+        named = tuple(part.strip() for part in (self.snps or "").split(",") if part.strip())
+        if (self.top is None) == (not named):
+            both = "--top and --snps cannot be given together"
+            raise InvalidInput(
+                "no SNPs are asked for" if self.top is None else both,
+                field="--top" if self.top is None else "--snps",
+                value=self.snps,
+                hint="give --top for the most associated ones, or --snps for those you name",
+            )
+        if self.clump_kb is not None:
+            refuse_options({"--loci": self.loci}, "--clump-kb")
+        return Question(
+            self.top,
+            relation,
+            self.score or ("linear" if trait else "distance"),
+            self.numbers or ("effects" if trait else "counts"),
+            _chi_square_threshold(self.threshold, self.significance),
+            families=self.families,
+            share=self.share,
+            none_of_them=self.none_of_them,
+            named=named,
+        )
+
+    def place_loci(self, question: Question, snps: Snps) -> Question:
+        """The question with its windows or loci among these SNPs."""
+        from whosin.gwas.people import read_loci, window_loci
+
+        if self.clump_kb is not None:
+            return replace(question, loci=window_loci(snps, self.clump_kb))
+        return question if self.loci is None else replace(question, loci=read_loci(self.loci, snps))
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """The people of a study and what is public of them, as options say it."""
+
+    filters: FilterOptions
+    within: Annotated[
+        Path | None, typer.Option(help="Linear scores within these strata: FID, IID, stratum.")
+    ] = None
+    covar: Annotated[
+        Path | None, typer.Option(help="And beside these public covariates: FID, IID, numbers.")
+    ] = None
+    phenotypes: Phenotypes = None
+    trait: Annotated[
+        Path | None,
+        typer.Option(help="A quantitative trait instead of cases: a file with FID, IID and value."),
+    ] = None
+    trait_range: Annotated[
+        str | None, typer.Option(help="The public range that values are clamped to: 140..210.")
+    ] = None
+    trait_sd: Annotated[
+        str | None, typer.Option(help="A public standard deviation; by default half the range.")
+    ] = None
     kinship: Annotated[
         Path | None,
         typer.Option(help="Relatives by KING or plink2 --make-king-table, not by the .fam file."),
-    ] = None,
-    dry_run: StudyDryRun = False,
-    yes: Yes = False,
+    ] = None
+
+    def read(self, study: Path, question: Question) -> Study:
+        """A study of cases and controls, or of a quantitative trait."""
+        public: dict[str, object] = {"--within": self.within, "--covar": self.covar}
+        first = question.families if question.families == "first" else None
+        if question.score != "linear":
+            refuse_options(public, f"--score {question.score}")
+        if self.trait is None:
+            ranges = {"--trait-range": self.trait_range, "--trait-sd": self.trait_sd}
+            refuse_options(ranges, "cases and controls")
+            return self._read_cases(study, first=first is not None)
+        others = {"--phenotypes": self.phenotypes, "--kinship": self.kinship, "--families": first}
+        refuse_options(others, "--trait")
+        return self._read_trait(study, self.trait)
+
+    def _read_cases(self, study: Path, *, first: bool) -> Study:
+        """Cases and controls with their relatives, strata and covariates; of relatives perhaps the
+        first alone."""
+        from whosin.gwas import read_study
+        from whosin.gwas.linear import stratify_study
+        from whosin.gwas.study import keep_first, replace_relatives
+
+        filters, people = self.filters.read(), (study, self.phenotypes)
+        if first:
+            filters = replace(filters, keep=keep_first(*people, self.kinship, filters.keep))
+        with show_progress("counting") as tell:
+            result = read_study(*people, progress=tell, filters=filters)
+        result = replace_relatives(result, *people, self.kinship, filters.keep)
+        if self.within is None and self.covar is None:
+            return result
+        return stratify_study(result, *people, filters.keep, self.within, self.covar)
+
+    def _read_trait(self, study: Path, trait: Path) -> Study:
+        from whosin.gwas.traits import TraitRange, read_trait_study
+
+        if self.trait_range is None:
+            message = "a quantitative trait needs a public range, to which its values are clamped"
+            hint = "add --trait-range, such as 140..210, by what is known without these people"
+            raise InvalidInput(message, field="--trait-range", hint=hint)
+        about: dict[str, Any] = {"within": self.within, "covar": self.covar}
+        known = TraitRange.parse(self.trait_range, self.trait_sd)
+        with show_progress("counting") as tell:
+            about |= {"filters": self.filters.read(), "progress": tell}
+            return read_trait_study(study, trait, known, **about)
+
+
+@dataclass(frozen=True)
+class PaymentOptions:
+    """From which budget a release is paid, and whether it is one that was paid before."""
+
+    account: StudyAccount
+    request: Annotated[
+        str | None, typer.Option(help="A name for this question: asked again, paid once.")
+    ] = None
+    again: Again = False
+    amend: Annotated[
+        bool, typer.Option("--amend", help="Go on under the same budget with a changed study.")
+    ] = False
+    continues: Continues = None
+    new_people: NewPeople = False
+    dry_run: StudyDryRun = False
+    yes: Yes = False
+
+    def resolve(self) -> PaymentOptions:
+        """The same, with the name of the dataset that is gone on with, and of a question that is
+        asked again."""
+        from whosin.gwas.association import LINEAR_RELATIONS, STUDY_RELATIONS
+
+        request = self.request or (uuid.uuid4().hex if self.again else None)
+        if self.continues is None:
+            return replace(self, request=request)
+        given = {"--dataset": self.account.dataset, "--new-people": self.new_people or None}
+        refuse_options(given, "--continues")
+        relations = "|".join((*STUDY_RELATIONS, *LINEAR_RELATIONS))
+        account = replace(self.account, dataset=re.sub(f":({relations})$", "", self.continues))
+        return replace(self, account=account, amend=True, request=request)
+
+    def pay(
+        self, study: Path, found: Study, estimate: StudyCostEstimate, *, json: bool
+    ) -> StudyRelease:
+        """Ask the person at a terminal, and release."""
+        from whosin.gwas.release import publish_study
+        from whosin.ledger import Ledger
+        from whosin.report.card import SECRET_WORDS
+        from whosin.report.summary import promise_sentence, spending_words
+
+        plan, question = estimate.plan, estimate.question
+        where, name = self.account.find(study)
+        if _find_paid(where, name, estimate, found, self.request) is None:
+            cost = estimate.spend().cost(plan.relation)
+            promise = promise_sentence(plan, SECRET_WORDS[question.relation])
+            words = spending_words("This study", cost, plan, promise)
+            confirm_spending(words, yes=self.yes, json=json)
+        with Ledger(where) as opened, warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)  # the notes say it
+            known = opened.datasets()
+            if self.continues and not any(each.startswith(f"{name}:") for each in known):
+                raise UnknownName("--continues", self.continues, known)
+            said = {"amend": self.amend, "new_people": self.new_people}
+            return publish_study(found, plan, question, opened, name, self.request, **said)
+
+
+@app.command()
+@add_options(
+    "target",
+    "adversary",
+    without=EXCLUDED_STUDY_WORDS,
+    question=QuestionOptions,
+    people=add_options(filters=FilterOptions)(StudyOptions),
+    payment=add_options(account=StudyAccount)(PaymentOptions),
+)
+def release(
+    study: StudyPath,
+    relation: Relation,
+    target: Mapping[str, Any],
+    adversary: Mapping[str, Any],
+    question: QuestionOptions,
+    people: StudyOptions,
+    payment: PaymentOptions,
     save: Annotated[
         list[Path] | None,
         typer.Option(help="Write x.tsv, x.html or the GWAS Catalog's x.ssf.tsv; repeat."),
     ] = None,
-    keep: Keep = None,
-    extract: Extract = None,
-    maf: Maf = None,
-    read_freq: ReadFreq = None,
-    split_par: SplitPar = None,
     json: Json = False,
 ) -> None:
     """Publish the most associated SNPs and their numbers, with a promise about who is a case."""
-    from whosin.gwas import StudyFilter
-    from whosin.gwas.association import LINEAR_RELATIONS, STUDY_RELATIONS
-    from whosin.gwas.people import read_loci, window_loci
-    from whosin.gwas.question import Question, estimate_study_cost
-    from whosin.gwas.release import publish_study
-    from whosin.ledger import Ledger
+    from whosin.gwas.question import estimate_study_cost
     from whosin.report import gwas
-    from whosin.report.card import SECRET_WORDS
-    from whosin.report.summary import promise_sentence, spending_words
 
     files = save or []
-    score = score or ("distance" if trait is None else "linear")
-    numbers = numbers or ("counts" if trait is None else "effects")
-    _check_release_files(files, numbers, dry_run)
-    if continues is not None:
-        refuse_options({"--dataset": dataset, "--new-people": new_people or None}, "--continues")
-        relations = "|".join((*STUDY_RELATIONS, *LINEAR_RELATIONS))
-        dataset, amend = re.sub(f":({relations})$", "", continues), True
     plan = plan_study(target, adversary, relation)
-    named = tuple(part.strip() for part in (snps or "").split(",") if part.strip())
-    if (top is None) == (not named):
-        raise InvalidInput(
-            "no SNPs are asked for" if top is None else "--top and --snps cannot be given together",
-            field="--top" if top is None else "--snps",
-            value=snps,
-            hint="give --top for the most associated ones, or --snps for those you name",
-        )
-    chosen_by = _chi_square_threshold(threshold, significance)
-    free: dict[str, Any] = {"share": share, "none_of_them": none_of_them, "named": named}
-    asked = Question(top, relation, score, numbers, chosen_by, families=families, **free)
-    if score != "linear":
-        refuse_options({"--within": within, "--covar": covar}, f"--score {score}")
-    if clump_kb is not None:
-        refuse_options({"--loci": loci}, "--clump-kb")
-    filters = StudyFilter(keep, extract, maf, read_freq, split_par)
-    first = families == "first"
-    if trait is None:
-        refuse_options({"--trait-range": trait_range, "--trait-sd": trait_sd}, "cases and controls")
-        result = _read_cases(study, phenotypes, filters, kinship, first, (within, covar))
-    else:
-        others = {"--phenotypes": phenotypes, "--kinship": kinship, "--families": first or None}
-        refuse_options(others, "--trait")
-        result = _read_trait(study, trait, (trait_range, trait_sd), filters, (within, covar))
-    if clump_kb is not None:
-        asked = replace(asked, loci=window_loci(result.snps, clump_kb))
-    elif loci is not None:
-        asked = replace(asked, loci=read_loci(loci, result.snps))
-    estimate = estimate_study_cost(plan, asked, result)
-    if dry_run:
+    asked = question.read(relation, trait=people.trait is not None)
+    _check_release_files(files, asked.numbers, payment.dry_run)
+    payment = payment.resolve()
+    found = people.read(study, asked)
+    estimate = estimate_study_cost(plan, question.place_loci(asked, found.snps), found)
+    if payment.dry_run:
         _print_estimate(json, estimate)
         return
-    where, name = find_account(study, ledger, dataset)
-    request = request or (uuid.uuid4().hex if again else None)
-    if _find_paid(where, name, estimate, result, request) is None:
-        cost = estimate.spend().cost(plan.relation)
-        promise = promise_sentence(plan, SECRET_WORDS[relation])
-        words = spending_words("This study", cost, plan, promise)
-        confirm_spending(words, yes=yes, json=json)
-    with Ledger(where) as opened, warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # the notes say it
-        known = opened.datasets()
-        if continues is not None and not any(each.startswith(f"{name}:") for each in known):
-            raise UnknownName("--continues", continues, known)
-        said = {"amend": amend, "new_people": new_people}
-        made = publish_study(result, plan, asked, opened, name, request, **said)
+    made = payment.pay(study, found, estimate, json=json)
     for note in made.notes:
         print_warning(note)
     _write_release_files(made, files)
@@ -407,53 +500,6 @@ def _find_paid(ledger: str, name: str, *asked: Any) -> str | None:
         return None
     with Ledger(ledger) as opened:
         return find_paid_request(opened, name, *asked)
-
-
-def _read_cases(
-    study: Path,
-    phenotypes: Path | None,
-    filters: StudyFilter,
-    kinship: Path | None,
-    first: bool,
-    public: tuple[Path | None, Path | None],
-) -> Study:
-    """A study of cases and controls with its relatives, strata and covariates; of relatives perhaps
-    the first alone."""
-    from whosin.gwas import read_study
-    from whosin.gwas.linear import stratify_study
-    from whosin.gwas.study import keep_first, replace_relatives
-
-    kept = keep_first(study, phenotypes, kinship, filters.keep) if first else filters.keep
-    with show_progress("counting") as tell:
-        chosen = replace(filters, keep=kept)
-        result = read_study(study, phenotypes, progress=tell, filters=chosen)
-    result = replace_relatives(result, study, phenotypes, kinship, kept)
-    if public != (None, None):
-        return stratify_study(result, study, phenotypes, kept, *public)
-    return result
-
-
-def _read_trait(
-    study: Path,
-    trait: Path,
-    about: tuple[str | None, str | None],
-    filters: StudyFilter,
-    public: tuple[Path | None, Path | None],
-) -> Study:
-    """A study of a quantitative trait, by its range and deviation as they were written."""
-    from whosin.gwas.traits import TraitRange, read_trait_study
-
-    ends, deviation = about
-    if ends is None:
-        message = "a quantitative trait needs a public range, to which its values are clamped"
-        hint = "add --trait-range, such as 140..210, by what is known without these people"
-        raise InvalidInput(message, field="--trait-range", hint=hint)
-    known = TraitRange.parse(ends, deviation)
-    within, covar = public
-    with show_progress("counting") as tell:
-        return read_trait_study(
-            study, trait, known, filters=filters, within=within, covar=covar, progress=tell
-        )
 
 
 def _check_release_files(files: list[Path], numbers: str, dry_run: bool) -> None:

@@ -12,16 +12,14 @@ import typer
 from whosin.app.cli.main import (
     EXCLUDED_STUDY_WORDS,
     Json,
-    LedgerPlace,
     NewPeople,
     Phenotypes,
-    StudyDataset,
+    StudyAccount,
     StudyDryRun,
     StudyPath,
     Yes,
     add_options,
     confirm_spending,
-    find_account,
     plan_study,
     print_result,
     print_warning,
@@ -41,7 +39,7 @@ PHENOTYPE_SUFFIXES = (".txt", ".tsv", ".pheno", ".phen")
 
 
 @app.command()
-@add_options("target", "adversary", without=LABEL_EXCLUSIONS)
+@add_options("target", "adversary", without=LABEL_EXCLUSIONS, account=StudyAccount)
 def randomise(
     study: StudyPath,
     save: Annotated[
@@ -63,8 +61,6 @@ def randomise(
         Path | None, typer.Option(help="Priors of strata, where --priors names each one's stratum.")
     ] = None,
     phenotypes: Phenotypes = None,
-    ledger: LedgerPlace = None,
-    dataset: StudyDataset = None,
     own_budget: Annotated[
         bool,
         typer.Option(
@@ -75,6 +71,8 @@ def randomise(
     dry_run: StudyDryRun = False,
     yes: Yes = False,
     json: Json = False,
+    *,
+    account: StudyAccount,
 ) -> None:
     """Randomise who is called a case, once; then analyse with any program, at no further cost."""
     from whosin.gwas.labels import LabelledPeople, draw_path, randomise_labels, read_coding
@@ -94,7 +92,7 @@ def randomise(
         size = len(people.order)
         print_result(json, data, study_labels.describe_label_plan, plan, size)
         return
-    where, name = find_account(study, ledger, dataset)
+    where, name = account.find(study)
 
     def confirm() -> None:
         spent = Cost.pure(plan.epsilon), plan.plan, study_labels.label_promise_words(plan)
@@ -177,7 +175,7 @@ def correct(
 
 
 @app.command()
-@add_options("target", "adversary", without=BEACON_EXCLUSIONS)
+@add_options("target", "adversary", without=BEACON_EXCLUSIONS, account=StudyAccount)
 def beacon(
     target: Mapping[str, Any],
     adversary: Mapping[str, Any],
@@ -203,9 +201,9 @@ def beacon(
     calling_error: Annotated[
         str, typer.Option(help="How probably the allele of someone who has it is missed.")
     ] = "0",
-    ledger: LedgerPlace = None,
-    dataset: StudyDataset = None,
     json: Json = False,
+    *,
+    account: StudyAccount,
 ) -> None:
     """Say whether anyone in a study has an allele, within a budget; or how far one would go."""
     from whosin.errors import read_whole
@@ -216,10 +214,8 @@ def beacon(
     plan = plan_study(target, adversary)
     check_one_sided(plan)
     if study is not None:
-        place = ledger, dataset
-        made, left = _answer_questions(
-            study, plan, (ask, frequencies), (known, calling_error), place
-        )
+        terms = (ask, frequencies), (known, calling_error)
+        made, left = _answer_questions(study, plan, *terms, account)
         given = {"answers": [asdict(each) for each in made], "left": left}
         print_result(json, given, study_labels.describe_beacon_answers, made, left)
         return
@@ -253,7 +249,7 @@ def _answer_questions(
     plan: Plan,
     asked: tuple[str | None, Path | None],
     terms: tuple[int, str],
-    place: tuple[str | None, str | None],
+    account: StudyAccount,
 ) -> tuple[list[BeaconAnswer], float]:
     """The answers, and what is left of the budget."""
     from whosin.exact import rational
@@ -276,7 +272,7 @@ def _answer_questions(
     public = read_allele_frequencies(file)
     found = read_study(study)
     about = Beacon(found.people, terms[0], rational(terms[1], "--calling-error"))
-    where, name = find_account(study, *place)
+    where, name = account.find(study)
     with Ledger(where) as opened:
         made = answer_beacon(found, plan, about, alleles, public, opened, name)
         return made, opened.budget_state(f"{name}:beacon").spendable

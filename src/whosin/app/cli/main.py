@@ -13,9 +13,10 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from inspect import Parameter, signature
+from inspect import Parameter, Signature, signature
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn, TypeVar
@@ -82,25 +83,31 @@ StudyPath = Annotated[
 Phenotypes = Annotated[
     Path | None, typer.Option(help="Who is a case: a file with FID, IID and 1 or 2.")
 ]
-LedgerPlace = Annotated[
-    str | None,
-    typer.Option(help="A file, or postgresql://…; by default STUDY.ledger beside the study."),
-]
-StudyDataset = Annotated[
-    str | None, typer.Option(help="The study's name in the ledger; by default its file's.")
-]
 StudyDryRun = Annotated[
     bool, typer.Option("--dry-run", help="Show the card; draw and spend nothing.")
 ]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Spend without asking once more.")]
 
 
-def find_account(study: Path, ledger: str | None, dataset: str | None) -> tuple[str, str]:
-    """Where a study's ledger is, and what the study is called in it."""
-    from whosin.gwas.bed import study_prefix
+@dataclass(frozen=True)
+class StudyAccount:
+    """Where a study's ledger is, and what the study is called in it, as options say it."""
 
-    base = study_prefix(study)
-    return ledger or str(base.with_name(base.name + ".ledger")), dataset or base.name
+    ledger: Annotated[
+        str | None,
+        typer.Option(help="A file, or postgresql://…; by default STUDY.ledger beside the study."),
+    ] = None
+    dataset: Annotated[
+        str | None, typer.Option(help="The study's name in the ledger; by default its file's.")
+    ] = None
+
+    def find(self, study: Path) -> tuple[str, str]:
+        """The ledger's place and the study's name."""
+        from whosin.gwas.bed import study_prefix
+
+        base = study_prefix(study)
+        place = self.ledger or str(base.with_name(base.name + ".ledger"))
+        return place, self.dataset or base.name
 
 
 def can_ask(*, json: bool) -> bool:
@@ -177,10 +184,11 @@ def progress_bar(*columns: ProgressColumn, quiet: bool = False) -> Progress:
     return Progress(*columns, console=console, transient=True, disable=hidden)
 
 
-# The keys of `scenario_model` as options, the same for every command that takes them. A command
-# decorated with `add_options("target", "adversary")` has an option for each key and gets two
-# mappings, `target` and `adversary`, of the keys that were said; `calibration.planning` reads
-# them. Errors at a path are shown as the option that they are about.
+# Options that several commands share. A command decorated with `add_options("target", "adversary")`
+# has an option for each key of these sections of `scenario_model` and gets two mappings, `target`
+# and `adversary`, of the keys that were said; `calibration.planning` reads them. With
+# `add_options(filters=read_filters)` it has the options of that function, or data class, and gets
+# what it returns as `filters`. Errors at a path are shown as the option that they are about.
 
 
 OPTION_SECTIONS: dict[str, type[Section]] = {
@@ -192,36 +200,48 @@ OPTION_SECTIONS: dict[str, type[Section]] = {
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
-def add_options(*sections: str, without: tuple[str, ...] = ()) -> Callable[[Command], Command]:
-    """Give a command the options of these sections, but for some keys."""
-    keys = {
-        name: [
-            key for key in OPTION_SECTIONS[name].known_keys().values() if key.name not in without
-        ]
-        for name in sections
-    }
+def add_options(
+    *sections: str, without: tuple[str, ...] = (), **readers: Callable[..., Any]
+) -> Callable[[Command], Command]:
+    """Give a command, in the place of parameters, the options of sections, but for some keys, and
+    the options of readers."""
 
     def decorate(command: Command) -> Command:
-        def call(**given: Any) -> Any:
-            said = {
-                name: {key.name: given.pop(key.attribute) for key in listed}
-                for name, listed in keys.items()
-            }
-            return command(**given, **{name: _given_words(values) for name, values in said.items()})
+        given_by = {name: _section_reader(name, without) for name in sections} | readers
+        parameters = {name: signature(each, eval_str=True) for name, each in given_by.items()}
 
-        own = list(signature(command, eval_str=True).parameters.values())
-        first = [each for each in own if each.default is Parameter.empty]
-        first = [each for each in first if each.name not in sections]
-        rest = [each for each in own if each.default is not Parameter.empty]
-        options = [_make_option(key) for listed in keys.values() for key in listed]
-        result = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in (*first, *options, *rest)]
-        call.__signature__ = signature(command).replace(parameters=result)  # type: ignore[attr-defined]
-        call.__annotations__ = {each.name: each.annotation for each in result}
+        def call(**given: Any) -> Any:
+            for name, read in given_by.items():
+                given[name] = read(**{key: given.pop(key) for key in parameters[name].parameters})
+            return command(**given)
+
+        own = signature(command, eval_str=True).parameters.values()
+        listed = [
+            option.replace(kind=Parameter.KEYWORD_ONLY)
+            for each in own
+            for option in (
+                parameters[each.name].parameters.values() if each.name in given_by else (each,)
+            )
+        ]
+        call.__signature__ = Signature(listed)  # type: ignore[attr-defined]
+        call.__annotations__ = {each.name: each.annotation for each in listed}
         call.__doc__, call.__name__ = command.__doc__, command.__name__
         call.__module__ = command.__module__
         return call  # type: ignore[return-value]
 
     return decorate
+
+
+def _section_reader(name: str, without: tuple[str, ...]) -> Callable[..., dict[str, Any]]:
+    """A function of the keys of a section that returns those that were said."""
+    known = OPTION_SECTIONS[name].known_keys().values()
+    keys = {key.attribute: key for key in known if key.name not in without}
+
+    def read(**given: Any) -> dict[str, Any]:
+        return _given_words({keys[attribute].name: each for attribute, each in given.items()})
+
+    read.__signature__ = Signature(list(map(_make_option, keys.values())))  # type: ignore[attr-defined]
+    return read
 
 
 def refuse_options(given: Mapping[str, object], beside: str) -> None:

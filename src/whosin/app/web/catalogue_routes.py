@@ -22,6 +22,7 @@ from whosin.notions import NOTION_KINDS
 from whosin.release import DuckDB
 from whosin.release.queries import QUERIES, Query
 from whosin.release.queries.synthetic import LEARNED_KEYS, MARGINALS_METHOD, SYNTHETIC_METHODS
+from whosin.report.summary import QUESTION_NAMES
 from whosin.scenario_model import SIGNED_KEYS, ScenarioModel, match_fields
 
 PAGE_PARAMETERS = ("family",)
@@ -62,7 +63,7 @@ QUERY_FORMS = {
     ),
     "median": QueryForm("the median of a column", "numbers"),
     "top": QueryForm("the most frequent values", extra=("k", "how many", "3")),
-    "running": QueryForm("how many people in each period, and so far", "periods"),
+    "running": QueryForm("how many people in each period, and so far (needs δ)", "periods"),
     "maximum": QueryForm("the largest of a list of candidates"),
     "synthetic": QueryForm(
         "a synthetic table", extra=("path", "name of the file", "synthetic.parquet")
@@ -83,10 +84,11 @@ kinds_router = APIRouter(tags=["kinds"], route_class=BoundedRoute)
 
 
 class QueryKind(BaseModel):
-    """A kind of question: its keys, and what a page needs to ask for them."""
+    """A kind of question: its keys, and what a page needs to ask for them and to name it."""
 
     kind: str
     label: str
+    named: str
     keys: list[str]
     column: str
     extra: list[str]
@@ -171,6 +173,7 @@ def _query_kind(kind: type[Query]) -> QueryKind:
     return QueryKind(
         kind=kind.kind,
         label=form.label,
+        named=QUESTION_NAMES.get(kind.kind, label),
         keys=keys,
         column=form.column,
         extra=list(form.extra),

@@ -192,6 +192,7 @@ class PreflightView(BaseModel):
     warning: str
     lines: list[str]
     stops: bool
+    causes: list[str]
     asks: list[str]
     spends: str
 
@@ -209,6 +210,7 @@ def look_before_release(settings: Settings, visitor: Visitor, body: ScenarioBody
             warning=CURATOR_NOTE,
             lines=describe_preflight(found),
             stops=found.stops,
+            causes=found.causes,
             asks=found.asks,
             spends=describe_costs(scenario.plan, estimates),
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
@@ -340,8 +339,9 @@ def pack_evidence(settings: Settings, visitor: Visitor, body: ScenarioBody) -> b
         if state is not None:
             with Ledger(settings.ledger, create=False) as ledger:
                 made = read_releases(ledger, dataset, None if visitor.curator else visitor.sees)
-        today = datetime.now(UTC).date().isoformat()
-        data = evidence.evidence_data(scenario, estimates, state, today, version("whosin"), made)
+        data = evidence.evidence_data(
+            scenario, estimates, state, encoding.today(), version("whosin"), made
+        )
     packed = BytesIO()
     with ZipFile(packed, "w", ZIP_DEFLATED) as pack:
         for name, text in evidence.pack_texts(data).items():

@@ -17,7 +17,7 @@ export function startAbout(words, changed) {
         clearErrors(field);
         changed();
       };
-      const control = h(LONG.includes(name) ? "textarea" : "input", { id: `about-${name}`, rows: LONG.includes(name) ? 1 : null, title: help, "data-field": field, autocomplete: "off", oninput: typed });
+      const control = h(LONG.includes(name) ? "textarea" : "input", { id: `about-${name}`, rows: LONG.includes(name) ? 1 : null, title: help, placeholder: help.split(": ")[1]?.replace(/\.$/, ""), "data-field": field, autocomplete: "off", oninput: typed });
       return labelled(labelOf(name) + (signed ? " *" : ""), control, field);
     }),
   );

@@ -81,8 +81,8 @@ function bounds(domain, about) {
       field(domain, "edges", "bins", "bins: 0, 18, 65 (optional)", about),
     ],
     dates: () => [
-      field(domain, "lower", "first day", "2024-01-01", about),
-      field(domain, "upper", "last day", "2024-12-31", about),
+      field(domain, "lower", "first day", "from 2024-01-01", about),
+      field(domain, "upper", "last day", "to 2024-12-31", about),
       field(domain, "edges", "bins", "bins: month (optional)", about),
     ],
     none: () => [h("span", { class: "note" }, "may be used in conditions only")],
@@ -96,8 +96,8 @@ function outside(domain, { label, said }) {
   const others =
     domain.kind === "values"
       ? listed(domain.values).map((value) => [value, `count as ${value}`])
-      : [["clamp", domain.kind === "dates" ? "count as the first or last day" : "are in the first or last bin"]];
-  const choices = [["", "have a cell of their own"], ["drop", "do not count"], ...others];
+      : [["clamp", domain.kind === "dates" ? "count as the first or last day" : "count in the first or last bin"]];
+  const choices = [["", "are a group of their own"], ["drop", "do not count"], ...others];
   if (!choices.some(([value]) => value === domain.outside)) domain.outside = ""; // one that is gone
   return h("label", { class: "same" }, "other values ",
     h("select", {
@@ -222,7 +222,7 @@ function row(column) {
       })),
       h("th", { scope: "row", title: type }, name, " ", h("span", { class: "soft" }, GUESSED[kind] ?? type)),
       h("td", {}, h("span", { "data-short": name, class: domain.kind === "none" ? "soft" : null }, inShort(domain)), shown ? null : slot(name)),
-      h("td", { class: "r" }, h("button", { type: "button", class: "quiet", "data-edit": name, "aria-expanded": String(shown), "aria-label": `Edit ${name}`, onclick: () => open(shown ? null : name, name) }, shown ? "Close" : "Edit"))),
+      h("td", { class: "r" }, h("button", { type: "button", class: "quiet", "data-edit": name, "aria-expanded": String(shown), "aria-label": `Edit ${name}`, onclick: () => open(shown ? null : name, name) }, shown ? "Done" : "Edit"))),
     shown ? editor(column) : null,
   ];
 }

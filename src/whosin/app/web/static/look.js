@@ -31,7 +31,7 @@ export async function look(asking, priced, wanted) {
     const lines = found.lines.map((line) => lookWords(line, priced));
     if (found.stops) {
       $("look-found").replaceChildren(h("div", { class: "pending" },
-        h("p", { class: "fails" }, "Stopped before anything was spent."),
+        h("p", { class: "fails" }, `Stopped before anything was spent, because of ${found.causes.join("; ")}.`),
         h("ul", {}, lines.map((line) => h("li", {}, line))),
         h("p", { class: "note" }, found.warning, " Correct what the columns may hold, or how much of a person counts, under ", h("a", { href: "#release/people" }, "People"), " or “Only rows where” under ", h("a", { href: "#release/questions" }, "Questions"), ", or skip the look if they are as they should be.")));
       $("look-found").scrollIntoView({ block: "nearest" });

@@ -19,6 +19,7 @@ async function readKinds() {
     if (kind.keys.includes("universe")) continue; // a list that no page could show
     KINDS[kind.kind] = {
       label: kind.label,
+      named: kind.named,
       column: kind.column,
       by: kind.keys.includes("by") && kind.column !== "cells",
       needsBy: kind.kind === "top",
@@ -129,14 +130,15 @@ function about(query, index) {
   const names = choices(query.kind);
   query.column ||= (KINDS[query.kind].column === "periods" ? names.find(isPeriod) : names[0]) ?? "";
   if (query.column && !names.includes(query.column)) names.push(query.column); // what was chosen is never another one by itself
-  const lack = { cells: "declare values or bins first", periods: "choose …" }[KINDS[query.kind].column] ?? "declare a range first";
+  const { column: takes } = KINDS[query.kind];
+  const lack = { cells: "declare values or bins first", periods: "choose …" }[takes] ?? "declare a range first";
   const options = names.map((name) => h("option", { value: name, selected: name === query.column }, name));
   const chosen = (event) => {
     query.column = event.target.value;
     changed();
   };
   const field = `queries.${index}.column`;
-  return labelled("Column", h("select", { id, "data-field": field, onchange: chosen }, query.column ? [] : h("option", { value: "" }, lack), options), field);
+  return labelled(takes === "periods" ? "Periods" : "Column", h("select", { id, "data-field": field, onchange: chosen }, query.column ? [] : h("option", { value: "" }, lack), options), field);
 }
 
 // What a question can be grouped by. A scenario may name what this page does not offer, such as
@@ -181,6 +183,7 @@ function groups(query, index) {
 
 function card(query, index) {
   const shape = KINDS[query.kind] ?? {};
+  const column = shape.column ? about(query, index) : null; // before the name, which has it
   const fields = fieldControls(shape.more ?? [], query.typed, index, changed, (id) => {
     renderQueries();
     $(id).focus();
@@ -192,8 +195,8 @@ function card(query, index) {
     h(
       "div",
       { class: "fields" },
-      text(query, index, "name", "Call it", query.kind),
-      shape.column ? about(query, index) : null,
+      text(query, index, "name", "Call it", "optional"),
+      column,
       shape.by || shape.columns ? groups(query, index) : null,
       shape.extra ? text(query, index, "extra", capital(shape.extra[1])) : null,
       fields.choices,
@@ -230,10 +233,11 @@ export function removeQuestion(index) {
 }
 
 // A question as its answer is called in every report: mean of wage by union.
-const COUNTS = { count: "number of people", rows: "number of rows" };
-function inWords({ kind, column, by }) {
-  const about = KINDS[kind]?.column && column ? ` of ${column}` : "";
-  return capital(`${COUNTS[kind] ?? kind}${about}${by.size ? ` by ${[...by].join(", ")}` : ""}`);
+function inWords({ kind, column: about, by }) {
+  const { named = kind, column = "" } = KINDS[kind] ?? {};
+  const counted = ["cells", "periods"].includes(column); // apart, by the column
+  const groups = [...(counted && about ? [about] : []), ...by];
+  return capital(`${named}${column && !counted && about ? ` of ${about}` : ""}${groups.length ? ` by ${groups.join(", ")}` : ""}`);
 }
 
 const inShort = (query) => [query.name.trim() && inWords(query), condition(query)].filter(Boolean).join(" · ");
@@ -301,7 +305,7 @@ function caution({ about, columns: several, words }) {
   const same = one ? `, or tick that ${several.join(" and ")} ${are} the same in all rows of a person` : "";
   return about === "max_groups"
     ? `A person counts in one group only, though ${several.join(" and ")} may differ between their rows. Say under People how many groups a person counts in${same}.`
-    : `Only one row of a person counts, chosen at random. Say under People how many rows of a person count${same}.`;
+    : `Of a person with several rows only one counts, chosen at random. Say under People how many rows of a person count${same}.`;
 }
 
 // Cautions that several questions have in common, each said once of all of them.
@@ -322,6 +326,10 @@ function sharedCaution(group) {
   const columns = all ? [...new Set(group.flatMap(({ each }) => each.columns))] : [];
   return h("p", { class: "caution" }, h("strong", {}, `${group.map(({ index }) => wholeName(asked[index])).join(" · ")}: `), caution({ ...group[0].each, columns }));
 }
+
+// How much of the promise a batch spends.
+export const ofPromise = ({ total_epsilon: total, epsilon }) =>
+  (total !== null && Math.abs(total - epsilon) < 1e-9 * epsilon ? ", all that is promised" : ` of ε = ${allowed(epsilon)}`);
 
 // `apply`: what each change that is suggested does to the form. `asksWhose`: whether nobody has said
 // yet whose budget pays.
@@ -365,10 +373,11 @@ export function showEstimate(batch, apply = {}, asksWhose = false) {
   const left = asksWhose
     ? `The ledger knows ${batch.lookalikes.map((name) => `“${name}”`).join(" and ")} with the same columns: Release asks whose budget pays.`
     : batch.remaining === null
-    ? `“${batch.dataset}” is new to the ledger: this plan becomes its whole budget.`
+    ? `“${batch.dataset}” is new to the ledger: this promise becomes its whole budget.`
     : `The ledger has ε = ${allowed(batch.remaining)} left for “${batch.dataset}”.`;
   const unused = batch.estimates.flatMap((each) => each.cautions).find((each) => each.about === "delta");
-  $("total").replaceChildren(`In all ${batch.total} of `, term("budget", "ε"), ` = ${allowed(batch.epsilon)}. ${left}${rest}${sentence(unused?.words.replace("delta", "δ"))}`);
+  const paid = batch.stored ? ", paid for before: showing the stored answers spends nothing" : ofPromise(batch);
+  $("total").replaceChildren("In all ", term("budget", batch.total), `${paid}. ${left}${rest}${sentence(unused?.words.replace("delta", "δ"))}`);
 }
 
 export async function startQuestions() {

@@ -9,11 +9,11 @@ import { showProblems } from "./columns.js";
 import { amount, columns, declaredColumns, domains, forgetLook, showNumbers, unitChosen, openTable, problemOfTable, relatedKeys, restoreTable, tableKeys, tableState, unfinished } from "./data.js";
 import { $, allowed, ask, atMost, clearErrors, debounce, h, number, onFile, reasons, sections, showError } from "./dom.js";
 import { linkNumbers, term } from "./glossary.js";
-import { allFinished, askable, costLines, countAsked, loadQueries, pageName, queries, questionState, questionTitled, removeQuestion, renderQueries, restoreQuestions, showEstimate } from "./questions.js";
+import { allFinished, askable, costLines, countAsked, loadQueries, ofPromise, pageName, queries, questionState, questionTitled, removeQuestion, renderQueries, restoreQuestions, showEstimate } from "./questions.js";
 import { declaredWords, foundWords, look } from "./look.js";
 import { profileEditor } from "./profile.js";
 import { forget, pending, remember, restore, saveSoon, startState } from "./state.js";
-import { currentStep, go, refreshSteps, showStep, startSteps, visit, visitedSteps } from "./steps.js";
+import { currentStep, go, refreshSteps, showStep, startSteps, visit, visitedSteps, wrongSteps } from "./steps.js";
 import { capital, inPageWords, label as fieldLabel } from "./words.js";
 
 const plan = latest();
@@ -152,7 +152,7 @@ function figures(view) {
   const count = view.count[$("noise").value];
   const list = [["epsilon", "ε in all", allowed(epsilon), [`between ${relation} `, term("relation", "neighbours")]]];
   if (count) {
-    list.push(["error", "error of a count", `±\u00a0${number(count.error, 3)}`, `95% within ±\u00a0${atMost(count.within, 3)}`]);
+    list.push(["error", "error of one count", `±\u00a0${number(count.error, 3)}`, `95% within ±\u00a0${atMost(count.within, 3)}`]);
   }
   list.push(["gamma", "beliefs grow by", `× ${atMost(gamma)}`, delta ? `may fail: ${delta}` : "at most, always"]);
   if (plain === null) list.push(["plain", "with plain DP", "impossible", "no ε holds this against every belief"]);
@@ -310,7 +310,7 @@ function showRelease() {
   } else if (priced && chosenOr("whose") !== "continues") $("whose").hidden = true;
   const again = $("again").checked;
   $("before").hidden = !priced?.stored;
-  $("before-words").textContent = `These questions about these rows were paid for before. ${again ? "They are asked anew, and paid for again." : "Releasing shows the stored answers and spends nothing."}`;
+  $("before-words").textContent = `These questions about these rows were paid for before. ${again ? "They are asked anew, and paid for again." : "Showing the stored answers spends nothing."}`;
   const shows = Boolean(priced?.stored) && !again;
   const refused = priced?.refusal && !shows;
   $("refused").replaceChildren(...(refused && priced.lacks_budget && !undecided() ? waysOut() : []));
@@ -325,6 +325,7 @@ function showRelease() {
   $("go").textContent = shows ? "Show the stored answers" : "Release";
   $("go-words").hidden = shows;
   $("go-hint").textContent = hint(refused);
+  if (!priced && !$("total").textContent) $("total").textContent = hint();
   refreshSteps();
 }
 
@@ -335,7 +336,7 @@ function hint(refused) {
   if (!planned) return "The promise needs another look.";
   if (!countAsked()) return "Ask something first.";
   if (!allFinished()) return "A question is not finished.";
-  if (!priced) return "Something needs another look; the list of steps says where.";
+  if (!priced) return `${wrongSteps().map((name) => `“${name}”`).join(" and ") || "Something"} needs another look.`;
   if (undecided()) return "Say whose budget it is.";
   return refused ? refusalWords() : "";
 }
@@ -455,6 +456,16 @@ const freshId = () =>
 
 // The curator's look, the question, the release: nothing is paid before the answer is yes.
 async function releaseNow() {
+  if ($("go").getAttribute("aria-busy") === "true") return; // once is enough
+  $("go").setAttribute("aria-busy", "true");
+  try {
+    await lookAskRelease();
+  } finally {
+    $("go").removeAttribute("aria-busy");
+  }
+}
+
+async function lookAskRelease() {
   clearErrors("release");
   $("progress").textContent = "Seeing whether the price still holds …";
   const ready = await isReady();
@@ -471,7 +482,7 @@ async function releaseNow() {
     const lines = [
       priced.promise,
       h("ul", { class: "asked" }, costLines(priced).map((line) => h("li", {}, line))),
-      h("p", {}, h("strong", {}, `${priced.estimates.length === 1 ? "1 answer" : `${priced.estimates.length} answers`} will spend ${priced.total} of ε = ${allowed(priced.epsilon)}, for good.`)),
+      h("p", {}, h("strong", {}, `${priced.estimates.length === 1 ? "1 answer" : `${priced.estimates.length} answers`} will spend ${priced.total}${ofPromise(priced)}, for good.`)),
       $("share-words").textContent,
       priced.together.length ? priced.together.find((line) => line.includes("after this release")) : null,
       repeated ? `You have paid for ${repeated} questions before. They are asked anew, and paid for again.` : null,

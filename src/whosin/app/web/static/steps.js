@@ -35,13 +35,18 @@ export function showStep(name, moved) {
   if (moved) $(`step-${current}`).querySelector("h2").focus({ preventScroll: true });
 }
 
+const isWrong = (name) => [...$(`step-${name}`).querySelectorAll(".error")].some((slot) => slot.textContent);
+
+// What the steps are called on which something is wrong.
+export const wrongSteps = () => NAMES.filter(isWrong).map((name) => STEPS[name]);
+
 // done: true, false, or null where nothing can be said yet.
 export function refreshSteps() {
   const status = statusOf();
   for (const name of NAMES) {
     const { done: filled = null, words = "" } = status[name] ?? {};
     const done = filled && !visited.has(name) ? null : filled;
-    const wrong = [...$(`step-${name}`).querySelectorAll(".error")].some((slot) => slot.textContent);
+    const wrong = isWrong(name);
     const link = $(`link-${name}`);
     link.classList.toggle("done", done === true && !wrong);
     link.classList.toggle("wrong", wrong);

@@ -25,6 +25,7 @@ const LABELS = {
   "budget.split": "How the budget is divided",
   title: "The title",
 };
+const OF_DOMAIN = { lower: "The lower end", upper: "The upper end", edges: "The list of bins" };
 const OF_QUESTION = {
   name: "The name",
   column: "The column",
@@ -45,7 +46,7 @@ const OF_QUESTION = {
   ranges: "Ranges, for ranges(…)",
   sets: "Only these tables",
   weights: "How much each table counts",
-  goal: "What to make small",
+  goal: "Which error to make small",
   magnitudes: "How large cells are thought to be",
   method: "How it is made",
   prior: "What is believed of a row",
@@ -56,7 +57,7 @@ const OF_QUESTION = {
   controller: "Who publishes",
   contact: "Where people can ask",
   population: "Whom it is about",
-  period: "From when the data are",
+  period: "When the data are from",
   purpose: "What it is for",
   region: "Country or region",
   decided_by: "Who chose the promise",
@@ -80,6 +81,7 @@ export const labelOf = (key) => OF_QUESTION[key] ?? capital(key.replaceAll("_", 
 export function label(field) {
   if (LABELS[field]) return LABELS[field];
   const parts = field.split(".");
+  if (parts[0] === "domains" && OF_DOMAIN[parts.at(-1)]) return OF_DOMAIN[parts.at(-1)];
   if (parts[0] === "domains" && parts.length > 1) return `What ${parts.slice(1).join(".")} may hold`;
   return parts[0] === "queries" && parts.length === 3 ? OF_QUESTION[parts[2]] : undefined;
 }
@@ -120,5 +122,5 @@ export function inPageWords(error, asking = []) {
   const parts = (error.field ?? "").split(".");
   if (parts[0] === "queries" && parts.length > 1) parts[1] = String(asking[Number(parts[1])] ?? parts[1]);
   const message = capital(sentence(error));
-  return { field: error.field ? parts.join(".") : error.field, message: /[.?!)]$/.test(message) ? message : `${message}.` };
+  return { field: error.field ? parts.join(".") : error.field, message: /[.?!]\)?$/.test(message) ? message : `${message}.` };
 }
