@@ -145,9 +145,19 @@ def spell_excess(total: Any) -> str:
 
 class InvalidInput(WhosinError, ValueError):
     """An argument, option, key or file that cannot be used; `field` names it, and `nearest` is what
-    was probably meant instead of `value`."""
+    was probably meant instead of `value`. `columns` may be meant, and whose reader may see them is
+    for `suggest_column` to know."""
 
     nearest: Any = None
+    columns: tuple[str, ...] = ()
+
+    def suggest_column(self) -> None:
+        """Say which column was probably meant, to somebody who has the file in hand."""
+        name = str(self.value)
+        if self.nearest is None and (nearest := _nearest_name(name, list(self.columns))):
+            message = self.message.removesuffix(self.hint)
+            self.nearest, self.hint = nearest, f"did you mean {nearest!r}?"
+            self.args = (message + self.hint,)
 
 
 def invalid_value(field: str, accepted: str, value: object, hint: str = "") -> InvalidInput:

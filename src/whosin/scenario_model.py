@@ -367,6 +367,7 @@ class RequestedTable(Section, place="[table]"):
     privacy_unit: Text = say('The column that says whose row it is; "row" for each row.', MISSING)
     max_rows_per_group: Whole | None = say("How many rows of a privacy unit count in a group.")
     max_groups: Whole | None = say("How many groups a privacy unit counts in, at most.")
+    from_rows: Flag = say("Whether these bounds were chosen by looking at the rows.", False)
     people: Whole | None = say("How many people are in it, where that is public; for dry runs.")
     part: Text | None = say("The column of parts that are paid side by side; or least(column).")
 

@@ -362,7 +362,7 @@ def test_the_curator_sees_what_becomes_of_numbers_outside() -> None:
 
 
 def test_the_curator_sees_how_people_are_spread_over_derived_groups() -> None:
-    """By month or by canton somebody may be in more groups than by what they are made of, or fewer."""
+    """By month or by canton somebody may be in fewer groups than by what they are made of."""
     rows = {
         "who": ["a", "a", "a", "b", "b", "c"],
         "day": ["2024-01-03", "2024-01-30", "2024-03-01", "2024-02-02", "1999-01-01", None],

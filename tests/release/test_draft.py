@@ -18,6 +18,7 @@ from refusals import refused
 from whosin.documents import toml_text
 from whosin.errors import InvalidInput, UnknownName
 from whosin.release import Count, DuckDB, Table
+from whosin.release.answer import read_releases
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.domains import respelled_days
 from whosin.release.draft import BLANK_DOMAINS, MISSPELT_NOTE, draft_scenario
@@ -112,6 +113,32 @@ def test_rows_are_declared_only_where_asked_for_and_marked(visits: Path) -> None
     assert domains["smokes"]["values"] == [0, 1]
     assert "chosen by looking at the rows" in text
     assert all(each["from_rows"] for each in domains.values())
+    assert "from_rows" not in tomllib.loads(draft_scenario(str(visits), "patient"))["table"]
+    table = tomllib.loads(text)["table"]
+    assert (table["max_rows_per_group"], table["from_rows"]) == (1, True)
+
+
+def test_bounds_from_the_rows_are_round_and_marked(tmp_path: Path, run) -> None:
+    """In the file, and in the report of what is released with them."""
+    path = tmp_path / "visits.csv"
+    rows = [f"p{unit},{'xy'[unit % 2]}" for unit in range(100) for _ in range(1 + unit % 7)]
+    path.write_text("\n".join(["who,ward", *rows, *["p1,x"] * 40, ",y", ""]))
+    assert "# max_rows_per_group = 1" in draft_scenario(str(path), "who")
+    text = draft_scenario(str(path), "who", from_rows=True)
+    table = tomllib.loads(text)["table"]
+    assert (table["max_rows_per_group"], table["from_rows"]) == (10, True)
+    text = uncomment(text, "prior", "posterior")
+    (tmp_path / "s.toml").write_text(f'{text}\n[[queries]]\nkind = "rows"\nby = ["ward"]\n')
+    scenario = load_scenario(tmp_path / "s.toml")
+    assert scenario.looked_up == ("ward", "max_rows_per_group")
+    code, _, _ = run(f"release {tmp_path / 's.toml'} --yes --json --report {tmp_path / 'r.html'}")
+    assert code == 0
+    page = " ".join((tmp_path / "r.html").read_text().split())
+    assert "Chosen by looking at the rows: what was declared of ward; max_rows_per_group" in page
+    assert "max_rows_per_group: chosen by looking" in page
+    with wi.Ledger(tmp_path / "ledger.db") as ledger:
+        (made,) = read_releases(ledger, "visits")
+    assert made.declared["looked_up"] == ["ward", "max_rows_per_group"]
 
 
 def test_numbers_that_a_file_spells_with_decimals_are_numbers(tmp_path: Path) -> None:

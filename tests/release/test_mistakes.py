@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import io
+
 import pytest
 
 from whosin import isolation
 from whosin.documents import parse_toml, toml_lines
 from whosin.errors import InvalidInput, Mistakes, OutOfMemory, SeveralMistakes, UnknownName
+from whosin.release import Table
 from whosin.release.scenario import load_scenario, read_scenario
 
 ROWS = "id,age,ward,date\n1,34,North,2024-01-02\n2,71,South,2024-01-05\n"
@@ -226,3 +229,37 @@ def test_a_column_without_bins_is_said_beside_every_other_mistake(folder):
         assert len(said) == 1, wrong
     text = text.replace('ward = ["North", "South"]', 'ward = "North"')
     assert any("edges" in str(each) for each in mistakes(folder, text))
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_columns_of_the_file_in_hand_are_suggested_at_a_terminal(folder, monkeypatch) -> None:
+    """Its first line may be somebody's row: it is shown to whoever runs the command on the file,
+    and comes into no log."""
+    monkeypatch.setattr("sys.stderr", Terminal())
+    (folder / "visits.csv").write_text(ROWS.replace("id,age", "person,age"))
+    plain = GOOD.replace(GOOD[GOOD.index("[domains]") : GOOD.index("[[queries]]")], "")
+    text = plain.replace('privacy_unit = "id"', 'privacy_unit = "persn"')
+    (found, *_) = mistakes(folder, text)
+    assert (found.field, found.nearest) == ("privacy_unit", "person")
+    assert found.paste == 'privacy_unit = "person"' and "did you mean" in str(found)
+    wrong = plain.replace('"id"', '"person"').replace("ward = 'North'", "wrd = 'North'")
+    assert any("did you mean 'ward'?" in str(each) for each in mistakes(folder, wrong))
+    (folder / "s.toml").write_text(plain.replace('"id"', '"person"'))
+    with pytest.raises(InvalidInput) as refused:
+        load_scenario(folder / "s.toml").asking("SELECT COUNT(*) FROM visits WHERE agee > 3")
+    assert refused.value.nearest == "age"
+    data = parse_toml(text, "visits")
+    for ask in (
+        lambda: read_scenario(data, folder).open_table(),  # as a server reads a request
+        lambda: Table(folder / "visits.csv", "persn"),
+        lambda: Table(folder / "visits.csv", "person").column("agee"),
+    ):
+        with pytest.raises(InvalidInput) as refused:
+            ask()
+        assert refused.value.nearest is None and "did you mean" not in str(refused.value)
+    monkeypatch.setattr("sys.stderr", io.StringIO())
+    assert mistakes(folder, text)[0].nearest is None

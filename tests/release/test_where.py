@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import math
+from datetime import date
+from typing import Any
 
+import ibis
 import pyarrow as pa
 import pytest
 
@@ -228,3 +231,87 @@ def test_long_and_deep_conditions_are_refused_or_run() -> None:
     ):
         with refused("where"):
             parse_condition(text, DATA.data)
+
+
+NEVER_TRUE = [
+    "case when age > 3 then ward else 1 end = 'surgery'",
+    "'surgery' = case when ill then age end",
+    "coalesce(ward, 1) in ('surgery', 'x')",
+    "if(age > 3, ward, 1) <> 'surgery'",
+    "case case when ill then ward else 1 end when 'x' then 1 end = 1",
+    "abs(age) = 'old'",
+    "length(ward) between 'a' and 3",
+    "decade(age) > ''",
+    "cast(ward as int) = 'nan'",
+    "age > 3 and (abs(age)) = ('0x10')",
+    "year(day) = 'May'",
+]
+TYPED_ALONE = ["age = 'old'", "age in (3, 'old')", "case age when '' then 1 end = 1"]
+SOMETIMES_TRUE = [
+    "case when age > 3 then ward else days end > 2",
+    "coalesce(ward, 1) = '3'",
+    "abs(age) in ('3', ' 4.5 ')",
+    "ward in (1, 'surgery')",
+    "age = 3 or ward = '3'",
+]
+REFUSED_ALIKE = [
+    *(
+        "case when age > 3 then 'a' else 1 end = 'a'",
+        "day > 3 and age",
+        "age like 3",
+        "ward || 'x' = 'y'",
+    ),
+    *("length(ward)", "ward = any('x')", "exists (select 1)", "age in (select 1)", "sum(age) > 3"),
+    *("random() > 0.5", "agee > 3", "substr(ward, 0, 1) = 's'", "(age, days) = (1, 2)", "age +"),
+    *("greatest(age, 1) > 2", "ill is 'x'", "date_trunc('moon', day) = day"),
+    *("days = 99999999999999999999", "lower(ward) + 1", "age between 1", "ward in ()", "?"),
+    *(
+        "ward like 'a\\%'",
+        "ward = 'a\x01'",
+        "cast(age as text) = '3'",
+        "read_csv('x') = 1",
+        "1 = $1",
+    ),
+]
+
+
+@pytest.fixture
+def typed(tmp_path) -> wi.Table:
+    data = {"who": ["a", "b"], "ward": ["surgery", "3"], "age": [1.5, None], "days": [1, 2]}
+    data |= {"ill": [True, None], "day": [date(2024, 1, 2), None]}
+    return wi.Table(pa.table(data), "who", {"ward": ["surgery"], "age": (0, 10)}, name="t")
+
+
+def test_a_number_is_never_compared_with_a_word(typed) -> None:
+    """Such a comparison is never true: it was answered, about nobody."""
+    texts = {name: ibis.literal("3", "string") for name in typed.columns}  # as in a CSV file
+    for where in (*NEVER_TRUE, *TYPED_ALONE):
+        with refused("where", hint=True):
+            parse_condition(where, typed.data)
+    for where in SOMETIMES_TRUE:
+        parse_condition(where, typed.data)
+    for where in TYPED_ALONE:
+        parse_condition(where, texts)
+
+
+def test_explained_estimated_and_released_conditions_are_refused_alike(typed, tmp_path) -> None:
+    """Whatever is refused is refused in the same words, before anything is paid, by all three."""
+    statements = ["SELECT COUNT(*) FROM t WHERE {}", "SELECT SUM(age) FILTER (WHERE {}) FROM t"]
+
+    def words(ask: Any, text: str) -> str:
+        try:
+            ask(text)
+        except InvalidInput as error:
+            return error.message
+        return ""
+
+    plan = wi.calibrate(wi.Epsilon(1))
+    with wi.Session(typed, plan, tmp_path / "l.db", share="1/1000", preflight=False) as session:
+        for where in (*NEVER_TRUE, *TYPED_ALONE, *REFUSED_ALIKE, *SOMETIMES_TRUE):
+            for text in (each.format(where) for each in statements):
+                explained = words(session.parse_sql, text)
+                paid = session.budget_state.debits
+                assert words(lambda sql: session.dry_run(session.parse_sql(sql)), text) == explained
+                assert words(session.sql, text) == explained
+                assert bool(explained) == (where not in SOMETIMES_TRUE), text
+                assert (session.budget_state.debits == paid) == bool(explained), text

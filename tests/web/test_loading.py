@@ -90,7 +90,13 @@ WHO: list[tuple[dict[str, Any], dict[str, Any]]] = [
 
 def scenarios() -> list[dict[str, Any]]:
     """Which together have every key that a request may have."""
-    table = {"source": "stays.parquet", "privacy_unit": "who", **BOUNDS, "part": "site"}
+    table = {
+        "source": "stays.parquet",
+        "privacy_unit": "who",
+        **BOUNDS,
+        "part": "site",
+        "from_rows": True,
+    }
     plain = {"table": table, "domains": DOMAINS | {"ward": DOMAINS["ward"]["values"]}}
     plain["domains"].pop("visits")
     rest: dict[str, Any] = {

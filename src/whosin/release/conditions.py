@@ -25,6 +25,7 @@ from whosin.release.row_values import (
     MAX_NESTED_OPERATIONS,
     SMALL,
     SPACE_CHARACTERS,
+    check_spelled_number,
     comparable_values,
     count_operations,
     decade_value,
@@ -269,7 +270,7 @@ def unknown_column(
         hint = f"did you mean {nearest!r}?"
     message = f"the table has no column {short_text(name)}"
     error = InvalidInput(message, field=field, value=name, hint=hint)
-    error.nearest = nearest
+    error.nearest, error.columns = nearest, tuple(kinds)
     return error
 
 
@@ -421,6 +422,8 @@ def _comparison_rule(operation: Rule) -> Rule:
 def _compare_values(operation: Rule, known: tuple[Any, Any], second: Any, table: Any) -> Any:
     """A comparison of a part that is translated already, with what it was, and another one."""
     (first, left), right = known, _translate_node(second, table)
+    check_spelled_number(first, right)
+    check_spelled_number(second, left)
     if any(isinstance(side.unnest(), exp.Null) for side in (first, second)):
         return ibis.null("boolean")  # Ibis would make it "is null"
     if left.type().is_string() and right.type().is_integer():

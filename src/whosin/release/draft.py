@@ -29,6 +29,9 @@ GUESS_ROWS = 2_000
 MAX_LISTED_VALUES = 50
 """Distinct values of a column that is taken for categories."""
 MAX_LINE_LETTERS = 100
+MAX_UNITS_ABOVE = 0.05
+"""The share of the privacy units that a bound from the rows leaves rows out of."""
+BOUND_STEPS = (2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1_000)
 UNIT_NAME_PATTERN = re.compile(
     r"(person|patient|participant|subject|member|customer|client|user|pupil|student|employee|"
     r"household|respondent|resident|individual)?[_ -]?(id|no|nr|number|key)|person|patient",
@@ -171,9 +174,11 @@ def draft_scenario(
         known = {} if dictionary is None else read_dictionary(dictionary, names)
         asked = [name for name in names if name != privacy_unit]
         columns = draft_columns(engine, data, asked, known, from_rows=from_rows)
+        owned = from_rows and privacy_unit in names
+        most = _bound_from_rows(engine, data, privacy_unit) if owned else None
     title = Path(source.partition("::")[2] or source).name.partition(".")[0]
     written = toml_line("source", shown or source) + "\nviews = true" * views
-    return "\n".join(_scenario_lines(title, written, privacy_unit, names, columns))
+    return "\n".join(_scenario_lines(title, written, privacy_unit, names, columns, most))
 
 
 def read_dictionary(path: Path, names: Sequence[str]) -> dict[str, ColumnDraft]:
@@ -339,6 +344,17 @@ def _domain_from_rows(engine: DuckDB, data: Any, draft: ColumnDraft) -> ColumnDr
     return replace(draft, kind="values", domain=sorted(values), from_rows=True)
 
 
+def _bound_from_rows(engine: DuckDB, data: Any, privacy_unit: Any) -> int:
+    """A round number of rows that few privacy units have more of; no unit decides it alone."""
+    owned = data.filter(data[privacy_unit].notnull())
+    sizes = owned.group_by(privacy_unit).aggregate(n=owned.count())
+    steps = (1, *BOUND_STEPS)
+    above = {f"above_{step}": (sizes["n"] > step).sum() for step in steps}
+    row = engine.run(sizes.aggregate(units=sizes.count(), **above)).to_pylist()[0]
+    few = MAX_UNITS_ABOVE * row["units"]
+    return next((step for step in steps if (row[f"above_{step}"] or 0) <= few), steps[-1])
+
+
 def _widen_range(lower: float, upper: float) -> tuple[int | float, int | float]:
     """A range in round numbers that holds both, so that no row's number is an end by itself."""
     step = 10.0 ** math.floor(math.log10(max(abs(lower), abs(upper), 1e-300)))
@@ -354,6 +370,7 @@ def _scenario_lines(
     privacy_unit: str | None,
     names: Sequence[str],
     columns: Sequence[ColumnDraft],
+    most: int | None,
 ) -> Iterator[str]:
     yield DRAFT_BEGINNING.format(title=toml_line("title", title), source=source)
     if privacy_unit is None:
@@ -363,8 +380,12 @@ def _scenario_lines(
         yield '#                         "row" where each row is another person'
     else:
         yield toml_line("privacy_unit", privacy_unit)
-    if privacy_unit != "row":
+    if most is not None:
+        yield f"max_rows_per_group = {most}  # few units have more rows"
+        yield "from_rows = true        # chosen by looking at the rows, as below"
+    elif privacy_unit != "row":
         yield "# max_rows_per_group = 1  # FILL IN: how many of a unit's rows count in a group"
+    if privacy_unit != "row":
         yield "# max_groups = 1          # FILL IN: in how many groups a unit counts"
     yield ""
     yield "[domains]  # public: what the columns may hold, known without looking at the rows"

@@ -36,6 +36,7 @@ from whosin.release.domains import (
     date_code,
     describe_misspelt_days,
 )
+from whosin.release.draft import BOUND_STEPS
 from whosin.release.engines.base import file_kind, left_out, list_files
 from whosin.release.engines.confined import find_broken_lines
 from whosin.release.queries.base import MAX_NAME_LENGTH
@@ -118,9 +119,7 @@ def check_table(
     return result[:1] + units + result[1:] + check_lines(table)
 
 
-def _derived_groups(
-    table: Table, counted: Sequence[ContributionPolicy]
-) -> dict[str, Cellular]:
+def _derived_groups(table: Table, counted: Sequence[ContributionPolicy]) -> dict[str, Cellular]:
     """What answers group by that is no column: functions such as month(visit), and upper levels."""
     named = {name for each in counted for name in (*each.others, *each.outside, *each.unnamed)}
     derived = sorted(name for name in named if column_behind(table.domains, name) != name)
@@ -173,7 +172,6 @@ MAX_NAMED_VALUES = 5
 MAX_UNDECLARED_SHARE = 0.5
 MAX_CUT_SHARE = 1 / 3
 """The part of the privacy units that a contribution bound leaves something out of unasked."""
-BOUND_STEPS = (2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1_000)
 MAX_LARGER_BOUNDS = 3
 """Larger bounds of which the look says what they would leave out."""
 

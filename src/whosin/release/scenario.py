@@ -8,6 +8,7 @@ are relative to its file.
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -83,6 +84,7 @@ class ScenarioText:
         try:
             yield
         except WhosinError as error:
+            _suggest_columns(error)
             for each in error.parts:
                 each.args = (each.message.replace("plan SCENARIO", f"plan {self.name}"),)
                 path = self._find_path(each)
@@ -155,6 +157,19 @@ class ScenarioText:
         return value
 
 
+def _suggest_columns(error: WhosinError) -> None:
+    """Say which columns were meant, at a terminal: there somebody has the file in hand. Elsewhere
+    names that may be the cells of a first row would come into logs."""
+    for each in error.parts if sys.stderr.isatty() else ():
+        if isinstance(each, InvalidInput):
+            each.suggest_column()
+
+
+def _is_from_rows(domain: object) -> bool:
+    given = domain.get(FROM_ROWS) if isinstance(domain, Mapping) else None
+    return given is True or bool(getattr(domain, FROM_ROWS, False))
+
+
 def _holds(value: object, wanted: str) -> bool:
     """Whether a key's value is this text, or a list that has it."""
     return value == wanted or (isinstance(value, list) and wanted in value)
@@ -181,13 +196,10 @@ class Scenario:
 
     @property
     def looked_up(self) -> tuple[str, ...]:
-        """The columns whose domains were chosen by looking at the rows."""
-        return tuple(
-            column
-            for column, domain in self.domains.items()
-            if (isinstance(domain, Mapping) and domain.get(FROM_ROWS) is True)
-            or getattr(domain, FROM_ROWS, False)
-        )
+        """As `Table.looked_up`, without opening it."""
+        bounds = ("max_groups", "max_rows_per_group") if self.table.from_rows else ()
+        stated = (each for each in bounds if getattr(self.table, each) is not None)
+        return (*(c for c, each in self.domains.items() if _is_from_rows(each)), *stated)
 
     def open_table(self) -> Table:
         """The table on its engine; only the schema is read."""
@@ -302,6 +314,10 @@ class Scenario:
         try:
             known = (self.dataset,) if self.dataset else ()
             return replace(self, queries=parse_queries(sql, table, known))
+        except InvalidInput as error:
+            if self.text is not None:
+                _suggest_columns(error)
+            raise
         finally:
             if table is not self.opened:
                 table.engine.close()
@@ -673,6 +689,7 @@ def _open_table(
             engine=read_engine(data.given),
             tables=tables,
             features=features,
+            from_rows=data.from_rows,
             people=data.people,
             part=data.part,
         )

@@ -285,10 +285,8 @@ class Session:
 
     def _said(self) -> dict[str, Any]:
         """What a report of the answers must say, and no registration does: the curator's word."""
-        domains = self.table.domains.items() if self.curator else ()
-        looked_up = [name for name, each in domains if each.from_rows]
-        people = self.table.people if self.curator else None
-        said = {"declared": {"people": people, "looked_up": looked_up}}
+        declared = {"people": self.table.people, "looked_up": self.table.looked_up}
+        said = {"declared": declared if self.curator else {"people": None, "looked_up": []}}
         return said | ({"about": self._about} if self._about else {})
 
     def _begin(self, batch: _Batch, paid: Sequence[CostEstimate]) -> None:

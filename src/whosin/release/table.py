@@ -40,7 +40,17 @@ from whosin.release.column_expressions import (
     derive_column,
 )
 from whosin.release.conditions import unknown_column
-from whosin.release.domains import DROP, Dates, Domain, Parents, Range, Values, read_domain
+from whosin.release.domains import (
+    DROP,
+    FROM_ROWS,
+    Dates,
+    Domain,
+    Parents,
+    Range,
+    Values,
+    check_flag,
+    read_domain,
+)
 from whosin.release.engines import DuckDB, Engine
 from whosin.release.engines.base import collect_lazy, is_database, list_local_files, stat_files
 from whosin.release.engines.databases import Address, describe_table, read_address
@@ -85,6 +95,7 @@ class Table:
             column like any other, the same in all rows of a person; a question about features, and
             otherwise only about columns that are the same for a person, is about people, one row
             each.
+        from_rows: whether the contribution bounds were chosen by looking at the rows.
         people: how many there are, where that is public: for expected errors, and nothing else.
         part: the column that puts people into parts, which are paid side by side: "region" where it
             is constant for a person, or "least(region)".
@@ -106,12 +117,15 @@ class Table:
         engine: Engine | None = None,
         tables: Sequence[object] = (),
         features: Sequence[object] = (),
+        from_rows: bool = False,
         people: int | None = None,
         part: str | None = None,
         views: bool = False,
     ) -> None:
         require_extras("release")
         self.people = None if people is None else read_whole(people, "people", 1)
+        check_flag(from_rows, FROM_ROWS)
+        self.from_rows = from_rows
         given = {"max_rows_per_group": max_rows_per_group, "max_groups": max_groups}
         self.stated = frozenset(field for field, value in given.items() if value is not None)
         self.max_rows_per_group, self.max_groups = (
@@ -283,6 +297,12 @@ class Table:
         if key not in self.kept:
             self.keep(key, self.engine.split_source(self.data, grouped=grouped))
         return self.kept[key]
+
+    @property
+    def looked_up(self) -> list[str]:
+        """What was chosen by looking at the rows: domains of columns, and contribution bounds."""
+        domains = [name for name, each in self.domains.items() if each.from_rows]
+        return domains + (sorted(self.stated) if self.from_rows else [])
 
     @property
     def one_row(self) -> bool:

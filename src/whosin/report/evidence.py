@@ -386,7 +386,9 @@ def registry_entry(
     parameters = {"epsilon": plan.epsilon} | ({"delta": plan.dp_delta} if plan.dp_delta else {})
     kinds = {each.query.kind for each in estimates}
     looked = ", ".join(declared[1])
-    unprotected = [f"declared values of {looked}, chosen by looking at the rows"] if looked else []
+    unprotected = (
+        [f"what was declared of {looked}, chosen by looking at the rows"] if looked else []
+    )
     sized = plan.relation == "replace" or declared[0] is not None
     unprotected += ["the number of privacy units"] if sized else []
     whole = scenario.budget.get("share", 1) == 1 and not scenario.schedule

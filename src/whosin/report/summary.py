@@ -273,8 +273,8 @@ def later_statements(
 def read_declared(
     release: Release | None, scenario: Scenario | None
 ) -> tuple[int | None, Sequence[str]]:
-    """(how many people there are, where that is public; the columns whose domains were read off the
-    rows), as recorded with a release, or as a scenario says."""
+    """(how many people there are, where that is public; what was chosen by looking at the
+    rows: domains of columns, bounds), as recorded with a release, or as a scenario says."""
     if release is not None and release.declared:
         return release.declared["people"], release.declared["looked_up"]
     return (None, ()) if scenario is None else (scenario.table.people, scenario.looked_up)
@@ -505,8 +505,8 @@ def limits_lines(
         yield f"Other datasets with these columns ({list_items(others)}): {first}"
     if looked_up:
         yield (
-            f"Declared values: those of {list_items(looked_up)} were chosen by looking at the "
-            "rows, and what they tell is not covered."
+            f"Chosen by looking at the rows: what was declared of {list_items(looked_up)}. What "
+            "that tells is not covered."
         )
 
 

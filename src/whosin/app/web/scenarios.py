@@ -595,7 +595,7 @@ def script_text(data: Mapping[str, Any], plan: Plan, request: str | None, share:
     session = {"request": request, "dataset": data["ledger"].get("dataset")}
     share = None if sized and "share" not in budget else share
     session |= {"schedule": data.get("schedule") or None, "share": share}
-    keys = ("max_rows_per_group", "max_groups", "people", "part")
+    keys = ("max_rows_per_group", "max_groups", "from_rows", "people", "part")
     options = [f"{key}={table[key]!r}" for key in keys if key in table]
     if data.get("tables"):
         options.append(f"tables=[{', '.join(map(_further_table_call, data['tables']))}]")

@@ -12,7 +12,7 @@ export const EMPTY = { kind: "none", values: "", lower: "", upper: "", edges: ""
 const EACH = ["row", "each row"]; // how a scenario says that each row is one person
 
 const EXAMPLES = { max_rows_per_group: 3, max_groups: 2, people: 400 };
-const OPTIONS = { max_rows_per_group: "max_rows_per_group", max_groups: "max_groups", people: "table-people", part: "table-part" }; // fields by key
+const OPTIONS = { max_rows_per_group: "max_rows_per_group", max_groups: "max_groups", from_rows: "table-from-rows", people: "table-people", part: "table-part" }; // fields by key
 
 let tableColumns = []; // columns of the chosen table
 let declared = new Map(); // column → as EMPTY
@@ -120,7 +120,8 @@ export function tableKeys() {
   const keys = { source: $("source").value, privacy_unit: $("privacy_unit").value };
   for (const [key, id] of Object.entries(OPTIONS)) {
     const text = $(id).value.trim();
-    if (text && !(byRow() && key.startsWith("max_"))) keys[key] = /^\d+$/.test(text) ? Number(text) : text;
+    if (key === "from_rows") text && !byRow() && (keys[key] = true);
+    else if (text && !(byRow() && key.startsWith("max_"))) keys[key] = /^\d+$/.test(text) ? Number(text) : text;
   }
   return keys;
 }
@@ -225,7 +226,7 @@ function loadTable({ privacy_unit: unit, ...given }) {
   const each = EACH.includes(unit) && !named(unit);
   const column = unit.startsWith("column:") && !named(unit) ? unit.slice(7) : unit;
   $("privacy_unit").value = each ? eachRow() : spelled(column);
-  for (const [key, id] of Object.entries(OPTIONS)) $(id).value = given[key] ?? "";
+  for (const [key, id] of Object.entries(OPTIONS)) $(id).value = given[key] || "";
   chosenUnit();
 }
 
