@@ -251,11 +251,8 @@ def _explain_tool(
         guarantee: Guarantee = read(value, delta=delta, max_rows=max_rows)
         known: TradeOff | None = read_curve(value, max_rows=max_rows) if with_curve else None
     if guarantee.epsilon == float("inf"):
-        raise InvalidInput(
-            "the tool states ρ alone, which has an ε for each δ",
-            field="--delta",
-            hint="choose one, for example --delta 1e-6",
-        )
+        message = "the tool states ρ alone, which has an ε for each δ"
+        raise InvalidInput(message, field="--delta", hint="choose one, for example --delta 1e-6")
     numbers = rational(guarantee.epsilon), guarantee.delta, guarantee.relation
     return ExplainedBudget(*numbers, guarantee, known)
 
@@ -269,11 +266,9 @@ def _call_function(function: Any) -> Any:
         if each.default is Parameter.empty and each.kind not in several
     ]
     if needed:
-        raise InvalidInput(
-            f"the function needs arguments: {', '.join(needed)}",
-            field="--from",
-            hint="name an object, or a function without arguments",
-        )
+        message = f"the function needs arguments: {', '.join(needed)}"
+        hint = "name an object, or a function without arguments"
+        raise InvalidInput(message, field="--from", hint=hint)
     try:
         return function()
     except WhosinError:

@@ -274,12 +274,8 @@ def refuse_options(given: Mapping[str, object], beside: str) -> None:
     """Refuse the first of these options that was given: it has no meaning beside another one."""
     for option, value in given.items():
         if value is not None:
-            raise InvalidInput(
-                f"{option} cannot be given with {beside}",
-                field=option,
-                value=value,
-                hint="leave one of them out",
-            )
+            message = f"{option} cannot be given with {beside}"
+            raise InvalidInput(message, field=option, value=value, hint="leave one of them out")
 
 
 def option_name(path: str, options: Mapping[str, str]) -> str:

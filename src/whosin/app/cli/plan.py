@@ -94,11 +94,9 @@ def plan(
     charts.check_path(save)
     if accuracy or scenario is not None:
         if not accuracy or scenario is None:
-            raise InvalidInput(
-                "a scenario and --accuracy are given together",
-                field="--accuracy",
-                hint="whosin plan scenario.toml --accuracy",
-            )
+            message = "a scenario and --accuracy are given together"
+            hint = "whosin plan scenario.toml --accuracy"
+            raise InvalidInput(message, field="--accuracy", hint=hint)
         said = {f"--{word}": value for word, value in {**target, **adversary}.items()}
         unused = {"--chain": chain, "--steps": process.steps, "--save": save, "--within": within}
         refuse_options({**said, **unused, "--query": query.query}, "--accuracy")
