@@ -375,5 +375,5 @@ def test_the_maximum_against_the_uninformed():
         return asks[(*others, *([4] if is_in else []))]()[0][0]
 
     found = wi.audit.two_worlds(draw, True, False, 1_000, SURE)
-    shown("the maximum, as γ at prior 1/2", found.gamma_at(0.5), 1.5, plan.gamma)
-    assert 1 < found.gamma_at(0.5) <= 1.5
+    shown("the maximum, as γ at prior 1/2", wi.beliefs.gamma(found.ratio, 0.5), 1.5, plan.gamma)
+    assert 1 < wi.beliefs.gamma(found.ratio, 0.5) <= 1.5

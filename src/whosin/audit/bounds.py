@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from whosin import beliefs
 from whosin.errors import InvalidInput, invalid_value, read_whole
 from whosin.exact import Array, exact_fraction, exp_up, probability, rational, read_ranged, round_up
 
@@ -431,10 +430,6 @@ class AuditBounds:
     def gamma(self) -> float:
         """The factor by which some adversary's belief grows at least (T1, T4): r itself."""
         return self.ratio
-
-    def gamma_at(self, prior: object) -> float:
-        """The γ that is violated at one prior belief (F4)."""
-        return float(beliefs.gamma(self.ratio, float(probability(prior, "prior"))))
 
     def posterior(self, prior: object = 0.5) -> float:
         """How sure someone with this prior becomes at least, on seeing the event (F1)."""

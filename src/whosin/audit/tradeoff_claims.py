@@ -10,7 +10,16 @@ from typing import Protocol
 import numpy as np
 
 from whosin.audit.bounds import largest_rejected, read_confidence, read_delta, read_epsilon
-from whosin.audit.single_run import RATE_ERROR_SHARE, Rates, check_rate, read_run, right_guesses
+from whosin.audit.single_run import (
+    BOTH,
+    IN,
+    OUT,
+    RATE_ERROR_SHARE,
+    Rates,
+    check_rate,
+    read_run,
+    right_guesses,
+)
 from whosin.errors import InvalidInput, invalid_value
 from whosin.exact import Array, read_ranged
 
@@ -158,7 +167,6 @@ def read_curve(curve: object) -> Curve:
 # ends.
 
 
-IN, OUT, BOTH = "in", "out", "both"
 NUMERIC_SLACK = 1e-9
 """How far above 1 a total of probabilities must be to count as too much."""
 MAX_MU = 20.0

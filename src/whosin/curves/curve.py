@@ -155,12 +155,11 @@ class CornerCurve(CornerTests, TradeOff):
         for each in (self, other):
             each._need_worlds("composed")
         if self.relation != other.relation:
-            raise Unsupported(
+            message = (
                 f"curves of {self.relation} and of {other.relation} cannot be composed: they are "
-                "about different neighbours",
-                field="relation",
-                value=other.relation,
+                "about different neighbours"
             )
+            raise Unsupported(message, field="relation", value=other.relation)
         pieces = [(p * p_, q * q_) for q, p in self.pieces() for q_, p_ in other.pieces()]
         both = self.attained_by & other.attained_by
         exact, corners = self.exact and other.exact and bool(both), ordered_corners(pieces)
@@ -178,12 +177,11 @@ class CornerCurve(CornerTests, TradeOff):
         share = read_ranged(rate, "rate", "above 0 and at most 1")
         self._need_worlds("sampled")
         if self.relation != "add-remove":
-            raise Unsupported(
+            message = (
                 "only an add-remove curve can be sampled: of two people who replace each other, "
-                "each is sampled separately",
-                field="relation",
-                value=self.relation,
+                "each is sampled separately"
             )
+            raise Unsupported(message, field="relation", value=self.relation)
         corners = [(fpr, share * tpr + (1 - share) * fpr) for fpr, tpr in self.corners]
         alone = [pair for pair in self.attained_by if pair.alone or share == 1]
         exact = self.exact and (bool(alone) or share == 1)

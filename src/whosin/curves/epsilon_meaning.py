@@ -230,19 +230,13 @@ def _group_size(adversary: Adversary, delta: Fraction, relation: str) -> int:
     replaced = adversary.relation == "replace" and relation != "replace"
     times = adversary.group * (2 if replaced else 1)
     if adversary.relation != "replace" and relation == "replace":
-        raise InvalidInput(
-            "an ε under replace says nothing about someone who does not know the size",
-            field="target",
-            hint="state it under add-remove, or choose a target about someone who does",
-        )
+        message = "an ε under replace says nothing about someone who does not know the size"
+        hint = "state it under add-remove, or choose a target about someone who does"
+        raise InvalidInput(message, field="target", hint=hint)
     if delta and times > 1:
         who = "people who replace each other" if replaced else "groups of people"
-        raise InvalidInput(
-            f"this target compares {who}, of which a δ says nothing",
-            field="delta",
-            value=float(delta),
-            hint="leave δ out",
-        )
+        message = f"this target compares {who}, of which a δ says nothing"
+        raise InvalidInput(message, field="delta", value=float(delta), hint="leave δ out")
     return times
 
 

@@ -83,12 +83,9 @@ class TraitRange:
     def __post_init__(self) -> None:
         if self.low >= self.high:
             ends = f"{spell(self.low)}..{spell(self.high)}"
-            raise InvalidInput(
-                f"--trait-range {ends} does not run from a lower to a higher value",
-                field="--trait-range",
-                value=ends,
-                hint="write the least value first, such as 140..210",
-            )
+            message = f"--trait-range {ends} does not run from a lower to a higher value"
+            hint = "write the least value first, such as 140..210"
+            raise InvalidInput(message, field="--trait-range", value=ends, hint=hint)
         if self.deviation is not None and not 0 < self.deviation <= self.width / 2:
             most = f"above 0 and at most {spell(self.width / 2)}, half of the range"
             raise invalid_value("--trait-sd", most, spell(self.deviation))

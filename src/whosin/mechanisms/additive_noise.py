@@ -133,11 +133,8 @@ class SumChannel(LazyChannel):
     def distance_ratio(self, top: Distances, bottom: Distances) -> Fraction | float:
         """Σ weight · noise at a distance, over another such sum: exact, or just above."""
         if self.noise.rate * float(max(d for d, _ in (*top, *bottom))) > MAX_NATS:
-            raise Unsupported(
-                f"the noise is too small: a likelihood ratio is above e^{spell(MAX_NATS)}",
-                field="scale",
-                hint="use a larger scale",
-            )
+            message = f"the noise is too small: a likelihood ratio is above e^{spell(MAX_NATS)}"
+            raise Unsupported(message, field="scale", hint="use a larger scale")
         with certificate_precision():
             sums = [
                 sum(self.noise.fall(d) * flint_rational(weight) for d, weight in side)

@@ -299,13 +299,11 @@ class Sampled(Mechanism):
         if exact is None and low.any() and sample_entities(grid, possible, 0.5)[low].any():
             # In rationals, then: the entries are the binary fractions that the floats are.
             if before.is_density or before.likelihoods.size > MAX_EXACT_SAMPLED_ENTRIES:
-                raise Unsupported(
+                message = (
                     "with a sampling rate this small some outputs are less likely than the "
-                    "smallest float",
-                    field="beta",
-                    value=self.beta,
-                    hint="use a larger beta",
+                    "smallest float"
                 )
+                raise Unsupported(message, field="beta", value=self.beta, hint="use a larger beta")
             beta = flint_rational(probability(self.beta, "beta"))
             exact = sample_entities(grid, before.rationals, beta)
             exact = exact / exact.sum(axis=1, keepdims=True)

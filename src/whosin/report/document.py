@@ -283,6 +283,13 @@ def format_point(value: float, spec: str = "") -> str:
     return text.replace(",", "") if short else text
 
 
+def format_plink(value: object, digits: int = 6) -> str:
+    """A cell as PLINK writes it: a number with at most so many digits, NA where there is none."""
+    if isinstance(value, float):
+        return f"{value:.{digits}g}" if math.isfinite(value) else "NA"
+    return str(value) or "NA"
+
+
 def margin_decimals(margin: float) -> int:
     """Decimals worth showing beside a margin of error: its first two digits."""
     if not margin > 0:

@@ -38,6 +38,7 @@ from whosin.report.document import (
     TextSection,
     TextTable,
     format_epsilon,
+    format_plink,
     make_document,
     make_section,
     make_table,
@@ -95,7 +96,7 @@ def release_text(release: StudyRelease) -> str:
     """The published SNPs as a table with tabs."""
     rows = release_rows(release)
     header = rows[0] if rows else PUBLIC_COLUMNS
-    cells = [header, *([_plink_cell(value) for value in row.values()] for row in rows)]
+    cells = [header, *([format_plink(value) for value in row.values()] for row in rows)]
     return "".join("\t".join(row) + "\n" for row in cells)
 
 
@@ -113,7 +114,7 @@ def _exact_lines(study: Study) -> Iterator[str]:
         public = zip(*part.snps.columns(), strict=True)
         numbers = zip(*(column.tolist() for column in exact_statistics(part)), strict=True)
         for names, values in zip(public, numbers, strict=True):
-            yield "\t".join((*map(str, names), *map(_plink_number, values))) + "\n"
+            yield "\t".join((*map(str, names), *map(format_plink, values))) + "\n"
 
 
 def exact_statistics(study: Study) -> tuple[Array, ...]:
@@ -126,19 +127,6 @@ def exact_statistics(study: Study) -> tuple[Array, ...]:
         # PLINK prints a χ² of 0 where one group has no genotypes and the other varies.
         chi2 = np.where((below == 0) & (x + y > 0) & (w + v > 0), 0.0, chi2)
         return x / (x + w), y / (y + v), chi2, p_values(chi2), x * v / (y * w)
-
-
-def _plink_cell(value: str | int | float) -> str:
-    return _plink_number(value) if isinstance(value, float) else str(value)
-
-
-def _plink_number(value: float) -> str:
-    """A number as PLINK writes it: NA where there is none."""
-    return _shorten_cell(value, 6) if math.isfinite(value) else "NA"
-
-
-def _shorten_cell(value: str | int | float, digits: int) -> str:
-    return f"{value:.{digits}g}" if isinstance(value, float) else str(value)
 
 
 GENOME_WIDE = 5e-8
@@ -492,7 +480,7 @@ def describe_study_release(release: StudyRelease) -> Document:
     found: list[str | TextTable] = []
     if rows:
         names = [name for name in PRINTED_COLUMNS if name in rows[0]]
-        cells = [[_shorten_cell(row[name], 3) for name in names] for row in rows]
+        cells = [[format_plink(row[name], 3) for name in names] for row in rows]
         found.append(_make_table(names, cells))
     found += _outcome_words(release)
     return Document("", (*estimate_card(release.estimate), make_section("", *found, level=2)))

@@ -1,17 +1,15 @@
-"""Rules about counts for people: plans, charts, and findings about a table."""
+"""Rules about counts for people: plans, and findings about a table."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from whosin.errors import invalid_value, require_extras
+from whosin.errors import invalid_value
 from whosin.exact import format_figures, format_percent
-from whosin.families import AtMostKnown, FixedProbability
-from whosin.mechanisms.count_rules import Rule
-from whosin.report.charts import CHART_COLOURS, LEGEND_OPTIONS, colour_scale, rows_chart
+from whosin.families import FixedProbability
 from whosin.report.document import (
     Document,
     TextTable,
@@ -20,7 +18,7 @@ from whosin.report.document import (
     make_table,
     rounding_side,
 )
-from whosin.rules import CellFinding, Publication, RulePlan, check_published, failure
+from whosin.rules import CellFinding, RulePlan
 from whosin.rules.published import PRIVATE_NOTE
 from whosin.rules.rule_plans import MAX_ROUNDING_BASE, MAX_RULE_PEOPLE
 
@@ -124,73 +122,6 @@ def _bracket_text(lower: float, upper: float | None) -> str:
     most = format_figures(upper, 3, "up")
     return (
         f"between {format_figures(lower, 3, 'down')} and {most}" if lower > 0 else f"at most {most}"
-    )
-
-
-CHART_STEPS = 25
-
-
-def failure_chart(
-    rules: Mapping[str, Rule], people: int, beliefs: tuple[object, object], ratio: object
-) -> Any:
-    """The probability that a likelihood ratio is exceeded, against how many others are known: both
-    ends of what is proved, for each rule by its name."""
-    require_extras("charts")
-    import altair
-
-    known = sorted({round(step * (people - 1) / (CHART_STEPS - 1)) for step in range(CHART_STEPS)})
-    rows = []
-    for name, rule in rules.items():
-        least = 0.0
-        for others in known:
-            bracket = failure(rule, people, AtMostKnown(others, *beliefs), ratio)
-            least = max(least, float(bracket.lower))  # who knows more may be who knows less
-            for end, value in (("at most", bracket.upper), ("at least", least)):
-                rows.append({"known": others, "fails": float(value), "rule": name, "end": end})
-    return (
-        rows_chart(rows)
-        .mark_line(strokeWidth=2)
-        .encode(
-            x=altair.X("known:Q", title="how many others they know about"),
-            y=altair.Y(
-                "fails:Q", title="how often the promise fails", axis=altair.Axis(format="%")
-            ),
-            color=colour_scale("rule", list(rules), CHART_COLOURS[: len(rules)], **LEGEND_OPTIONS),
-            strokeDash=altair.StrokeDash(
-                "end:N",
-                title=None,
-                sort=["at most", "at least"],
-                legend=altair.Legend(orient="bottom"),
-            ),
-        )
-        .properties(width=460, height=280)
-    )
-
-
-def posterior_chart(tables: Mapping[str, Publication], cell: tuple[int, int]) -> Any:
-    """How sure someone becomes of a person in a cell, against how sure they were, for several
-    ways to publish the same table, by their names."""
-    require_extras("charts")
-    import altair
-
-    rows = []
-    for name, published in tables.items():
-        for step in range(1, 50):
-            findings = check_published(published, f"{step}/50")
-            (own,) = [each for each in findings if (each.row, each.column) == cell]
-            rows.append({"prior": step / 50, "posterior": float(own.posterior), "shown": name})
-    percent = altair.Axis(format="%")
-    return (
-        rows_chart(rows)
-        .mark_line(strokeWidth=2.5)
-        .encode(
-            x=altair.X("prior:Q", title="belief before", axis=percent),
-            y=altair.Y("posterior:Q", title="belief after", axis=percent),
-            color=colour_scale(
-                "shown", list(tables), CHART_COLOURS[: len(tables)], **LEGEND_OPTIONS
-            ),
-        )
-        .properties(width=380, height=300)
     )
 
 

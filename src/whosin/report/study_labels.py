@@ -28,6 +28,7 @@ from whosin.report.document import (
     Paragraph,
     TextSection,
     format_epsilon,
+    format_plink,
     make_document,
     make_section,
     make_table,
@@ -189,13 +190,7 @@ def write_corrected(made: CorrectedResults, path: Path) -> None:
     with create_file(path, "--save") as file:
         file.write("\t".join(CORRECTED_COLUMNS) + "\n")
         for row in corrected_rows(made):
-            file.write("\t".join(_format_entry(value, 6) for value in row.values()) + "\n")
-
-
-def _format_entry(value: object, digits: int) -> str:
-    if isinstance(value, float):
-        return f"{value:.{digits}g}" if math.isfinite(value) else "NA"
-    return str(value) or "NA"
+            file.write("\t".join(format_plink(value) for value in row.values()) + "\n")
 
 
 def describe_corrected(made: CorrectedResults, draw: LabelDraw) -> Document:
@@ -203,7 +198,7 @@ def describe_corrected(made: CorrectedResults, draw: LabelDraw) -> Document:
     order = np.argsort(np.nan_to_num(made.table.p, nan=2.0), kind="stable")[:SHOWN_SNPS]
     rows = corrected_rows(made)
     shown = PRINTED_CORRECTIONS
-    cells = [[_format_entry(rows[place][name], 3) for name in shown] for place in order.tolist()]
+    cells = [[format_plink(rows[place][name], 3) for name in shown] for place in order.tolist()]
     words = ("SNP", "A1")
     table = make_table(shown, cells, right=[name for name in shown if name not in words])
     lost = int(np.isnan(made.beta).sum())

@@ -207,8 +207,30 @@ class Inputs:
         return subject.pairs if self.pairs is None else _load_pairs(self.pairs)
 
 
+@dataclass(frozen=True)
+class DrawOptions:
+    """How a function is drawn from, as options say it."""
+
+    samples: Annotated[str, typer.Option(help="Draws of each input, all stages together.")] = (
+        "100000"
+    )
+    stop: Annotated[
+        bool, typer.Option("--stop", help="With a claim, --with and --without: stop when refuted.")
+    ] = False
+    timing: Annotated[
+        bool, typer.Option("--timing", help="An observer sees how long each call takes.")
+    ] = False
+    float_bits: FloatBits = True
+    seed: Seed = None
+
+    def terms(self, claim: Claim) -> dict[str, Any]:
+        """The same by the names of `two_worlds`."""
+        terms = {"seed": self.seed, "timing": self.timing, "float_bits": self.float_bits}
+        return terms | ({"stop_at": claim.epsilon} if self.stop else {})
+
+
 @app.command("function")
-@add_options(options=read_options, inputs=Inputs)
+@add_options(options=read_options, inputs=Inputs, drawing=DrawOptions)
 def audit_function(
     *,
     target: Annotated[
@@ -222,17 +244,7 @@ def audit_function(
     entities: Annotated[
         int | None, typer.Option(help="How many people there are, for a mechanism of whosin.")
     ] = None,
-    samples: Annotated[
-        str, typer.Option(help="Draws of each input, all stages together.")
-    ] = "100000",
-    stop: Annotated[
-        bool, typer.Option("--stop", help="With a claim, --with and --without: stop when refuted.")
-    ] = False,
-    timing: Annotated[
-        bool, typer.Option("--timing", help="An observer sees how long each call takes.")
-    ] = False,
-    float_bits: FloatBits = True,
-    seed: Seed = None,
+    drawing: DrawOptions,
     options: AuditOptions,
 ) -> None:
     """Attack a function on neighbouring inputs.
@@ -242,22 +254,20 @@ def audit_function(
     draws and counted on the others. What the function prints goes to standard error.
     """
     claim = options.claim
-    if stop and (claim.epsilon is None or inputs.with_ is None):
+    if drawing.stop and (claim.epsilon is None or inputs.with_ is None):
         message = "--stop needs a claim, --with and --without"
         raise InvalidInput(message, field="--stop", hint="add --at-most, for example")
     if target is None and claim.plan is None:
         message = "there is nothing to audit"
         hint = "name module:function, file.py:function or a channel file, or a plan by --against"
         raise InvalidInput(message, field="target", hint=hint)
-    terms: dict[str, Any] = {"seed": seed, "timing": timing, "float_bits": float_bits}
-    if stop:
-        terms["stop_at"] = claim.epsilon
     with user_code():
         subject = find_subject(target, entities, claim.plan)
-        bounds = _attack_function(subject, inputs, read_samples(samples), options, terms)
+        size, terms = read_samples(drawing.samples), drawing.terms(claim)
+        bounds = _attack_function(subject, inputs, size, options, terms)
     both = bounds.with_, bounds.without
     exact = None if subject.channel is None else subject.exact_levels(*both)
-    _finish(bounds, subject.name, options, seed=seed, exact=exact)
+    _finish(bounds, subject.name, options, seed=drawing.seed, exact=exact)
 
 
 def _attack_function(
@@ -446,35 +456,49 @@ def audit_run(
     _finish(bounds, "the model", options)
 
 
+@dataclass(frozen=True)
+class TrainingOptions:
+    """How often is trained, and on whom, as options say it."""
+
+    runs: Annotated[int, typer.Option(help="Trainings to attack.")] = 1
+    shadows: Annotated[int, typer.Option(help="Trainings to learn from.")] = 8
+    canaries: Annotated[
+        int | None, typer.Option(help="How many rows are included at random; left out, all.")
+    ] = None
+    kind: Annotated[str, typer.Option(help="Of canaries: rows, mislabelled or outlying.")] = "rows"
+
+
+@dataclass(frozen=True)
+class RowsOptions:
+    """The rows to train on and their score, as options say them."""
+
+    rows: Annotated[
+        str | None,
+        typer.Option(help="A CSV file or module:function; left out, `rows` of the same module."),
+    ] = None
+    label: Annotated[
+        str | None, typer.Option(help="With a CSV file of rows: the column to predict.")
+    ] = None
+    score: Annotated[
+        str | None,
+        typer.Option(help="module:function, score(model, rows); else `score` of the same module."),
+    ] = None
+
+
 @app.command("training")
-@add_options(options=read_options)
+@add_options(options=read_options, trained=TrainingOptions, named=RowsOptions)
 def audit_training(
+    *,
     fit: Annotated[
         str,
         typer.Argument(metavar="FIT", help="fit(rows), as module:function or file.py:function."),
     ],
-    rows: Annotated[
-        str | None,
-        typer.Option(help="A CSV file or module:function; left out, `rows` of the same module."),
-    ] = None,
-    label: Annotated[
-        str | None, typer.Option(help="With a CSV file of rows: the column to predict.")
-    ] = None,
-    score: Annotated[
-        str | None,
-        typer.Option(help="module:function, score(model, rows); else `score` of the same module."),
-    ] = None,
-    runs: Annotated[int, typer.Option(help="Trainings to attack.")] = 1,
-    shadows: Annotated[int, typer.Option(help="Trainings to learn from.")] = 8,
-    canaries: Annotated[
-        int | None, typer.Option(help="How many rows are included at random; left out, all.")
-    ] = None,
-    kind: Annotated[str, typer.Option(help="Of canaries: rows, mislabelled or outlying.")] = "rows",
+    named: RowsOptions,
+    trained: TrainingOptions,
     state: Annotated[
         Path | None, typer.Option(help="Keep inclusion bits and scores here, and resume.")
     ] = None,
     seed: Seed = None,
-    *,
     options: AuditOptions,
 ) -> None:
     """Attack a training: include rows at random, fit, and guess who was in.
@@ -486,16 +510,13 @@ def audit_training(
 
     options = replace(options, claim=options.claim.restate("add-remove"))
     with user_code(), progress_bar() as bar:
-        named, data, scoring = find_training(fit, rows, label, score)
-        task = bar.add_task("training", total=runs + shadows)
+        found, data, scoring = find_training(fit, **vars(named))
+        task = bar.add_task("training", total=trained.runs + trained.shadows)
         bounds = room.training(
-            named,
+            found,
             data,
             scoring,
-            runs=runs,
-            shadows=shadows,
-            canaries=canaries,
-            kind=kind,
+            **vars(trained),
             confidence=options.confidence,
             delta=options.claim.delta,
             state=state,

@@ -108,19 +108,13 @@ def _read_prior(text: str, rows: int | None, values: int | None) -> tuple[Prior,
     listed = [[part.strip() for part in row.split(",")] for row in text.strip(";").split(";")]
     for row in listed:
         if len(row) != space.values:
-            raise InvalidInput(
-                f"--prior {','.join(row)} does not fit rows of {space.values} values",
-                field="--prior",
-                value=text,
-                hint="write uniform, or one probability for each value",
-            )
+            message = f"--prior {','.join(row)} does not fit rows of {space.values} values"
+            hint = "write uniform, or one probability for each value"
+            raise InvalidInput(message, field="--prior", value=text, hint=hint)
     if len(listed) not in (1, space.rows):
-        raise InvalidInput(
-            f"--prior has {len(listed)} distributions and there are {space.rows} rows",
-            field="--prior",
-            value=text,
-            hint="write one for all rows, or one for each",
-        )
+        message = f"--prior has {len(listed)} distributions and there are {space.rows} rows"
+        hint = "write one for all rows, or one for each"
+        raise InvalidInput(message, field="--prior", value=text, hint=hint)
     return Independent(listed if len(listed) > 1 else listed[0]), space
 
 

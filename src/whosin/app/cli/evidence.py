@@ -54,12 +54,8 @@ def evidence(
 def _check_folder(folder: Path) -> None:
     """Refuse a folder that could not be made, or that something would be lost in."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InvalidInput(
-            f"{folder.name} is there already, and not an empty folder",
-            field="--save",
-            value=folder.name,
-            hint="choose a new one",
-        )
+        message = f"{folder.name} is there already, and not an empty folder"
+        raise InvalidInput(message, field="--save", value=folder.name, hint="choose a new one")
     if not folder.parent.is_dir():
         message = f"there is no folder {folder.parent}"
         raise InvalidInput(message, field="--save", value=str(folder), hint="make it first")

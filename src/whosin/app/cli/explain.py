@@ -6,14 +6,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from inspect import Parameter, isfunction, signature
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.main import Draw, Json, add_options, print_result, refuse_options
+from whosin.app.cli.main import (
+    Draw,
+    Json,
+    ProcessOptions,
+    add_options,
+    print_result,
+    refuse_options,
+)
 from whosin.errors import InvalidInput, UnknownName, WhosinError, invalid_value
 
 if TYPE_CHECKING:
@@ -28,54 +35,145 @@ MAX_EXPLAINED_NOISE = 1_000_000
 """The largest noise that is explained, divided by the sensitivity."""
 
 
-@add_options("target", without=("epsilon", "delta", "rho", "reserve"))
-def explain(
-    target: Mapping[str, Any],
-    epsilon: Annotated[str | None, typer.Option(help="ε in nats.")] = None,
+@dataclass(frozen=True)
+class SourceOptions:
+    """What is explained, as options say it: one of an ε, a ρ, a process, another tool's budget."""
+
+    process: ProcessOptions
+    epsilon: Annotated[str | None, typer.Option(help="ε in nats.")] = None
     rho: Annotated[
         str | None,
         typer.Option(help="Or ρ of zCDP, at δ = 1e-6 by default; with -m the target of that name."),
-    ] = None,
+    ] = None
     from_: Annotated[
         str | None,
         typer.Option(
             "--from",
             help="Or another tool's budget or accountant: module:name or file.py:name.",
         ),
-    ] = None,
-    delta: Annotated[str | None, typer.Option(help="δ of an (ε, δ) guarantee.")] = None,
+    ] = None
+    delta: Annotated[str | None, typer.Option(help="δ of an (ε, δ) guarantee.")] = None
     max_rows: Annotated[
         int, typer.Option(help="With --from: how many rows a person has, where rows are protected.")
-    ] = 1,
+    ] = 1
     multiplier: Annotated[
         str | None, typer.Option(help="Or a process: its noise divided by the sensitivity.")
-    ] = None,
-    noise: Annotated[
-        str, typer.Option(help="With --multiplier: gaussian, laplace or discrete-gaussian.")
-    ] = "gaussian",
-    sample_rate: Annotated[
-        str | None, typer.Option(help="With --multiplier: the sampling rate of a step.")
-    ] = None,
-    steps: Annotated[int | None, typer.Option(help="With --multiplier: how many steps.")] = None,
+    ] = None
+    relation: Annotated[
+        str | None, typer.Option(help="What ε is about: add-remove (default) or replace.")
+    ] = None
+
+    def settle(self, target: Mapping[str, Any]) -> tuple[SourceOptions, Mapping[str, Any]]:
+        """The same, and the target; with a number of candidates a ρ is that of the target. One
+        thing is explained, and options that belong to another one are refused."""
+        source = self
+        if self.rho is not None and "candidates" in target:
+            source, target = replace(self, rho=None), {**target, "rho": self.rho}
+        sources = {"--from": source.from_, "--multiplier": source.multiplier}
+        sources |= {"--rho": source.rho, "--epsilon": source.epsilon}
+        given = [option for option, value in sources.items() if value is not None]
+        if not given:
+            hint = "give --epsilon, --rho, --multiplier or --from"
+            raise InvalidInput("there is no ε to explain", field="--epsilon", hint=hint)
+        for option in given[1:]:
+            refuse_options({option: sources[option]}, given[0])
+        if given[0] != "--multiplier":
+            steps = {"--sample-rate": self.process.sample_rate, "--steps": self.process.steps}
+            refuse_options(steps, given[0])
+        if given[0] not in ("--epsilon", "--rho"):
+            refuse_options({"--relation": self.relation}, given[0])
+        if given[0] != "--from" and self.max_rows != 1:
+            refuse_options({"--max-rows": self.max_rows}, given[0])
+        return source, target
+
+    def read(self, *, with_curve: bool) -> ExplainedBudget:
+        """(ε, δ) and what else is known, with what tests reach where that is wanted."""
+        from whosin.exact import rational
+
+        if self.from_ is not None:
+            return _explain_tool(self.from_, self.delta, self.max_rows, with_curve=with_curve)
+        if self.multiplier is not None:
+            return self._explain_process(self.multiplier)
+        if self.rho is not None:
+            return explain_zcdp(rational(self.rho, "--rho"), self.delta, self.relation)
+        level, failing = rational(self.epsilon, "--epsilon"), rational(self.delta or "0", "--delta")
+        return ExplainedBudget(level, failing, self.relation or "add-remove")
+
+    def _explain_process(self, multiplier: str) -> ExplainedBudget:
+        """Noise in several steps: ε in both directions, and what tests reach."""
+        from whosin.calibration.accounting import MIN_MULTIPLIER
+        from whosin.curves import process_curve
+        from whosin.exact import rational, read_ranged
+
+        scale = rational(multiplier, "--multiplier")
+        if not rational(MIN_MULTIPLIER) <= scale <= MAX_EXPLAINED_NOISE:
+            accepted = f"from {MIN_MULTIPLIER:g} to {MAX_EXPLAINED_NOISE:,}"
+            raise invalid_value("--multiplier", accepted, multiplier)
+        hint = "choose one, for example --delta 1e-6"
+        if self.delta is None:
+            message = "noise in steps has an ε for each δ"
+            raise InvalidInput(message, field="--delta", hint=hint)
+        process = self.process.read()
+        failing = read_ranged(self.delta, "--delta", "strictly between 0 and 1")
+        curves = [process_curve(process, float(scale), reverse=back) for back in (False, True)]
+        level = max(each.epsilon(failing) for each in curves)
+        if level == math.inf:
+            message = f"this noise has no finite ε at a δ of {self.delta}"
+            hint = "choose a larger one"
+            raise InvalidInput(message, field="--delta", value=self.delta, hint=hint)
+        return ExplainedBudget(Fraction(level), failing, "add-remove", None, curves[0])
+
+
+@dataclass(frozen=True)
+class DebitOptions:
+    """A debit for another tool's release: it names the ledger, the dataset and what is
+    published."""
+
+    ledger: Annotated[
+        str | None, typer.Option(help="With --from: debit this ledger, before you publish.")
+    ] = None
+    dataset: Annotated[str | None, typer.Option(help="The dataset's name in it.")] = None
+    title: Annotated[str | None, typer.Option(help="What will be published.")] = None
+
+    def pay(self, stated: Guarantee | None) -> None:
+        """Debit what another tool states, where a ledger is named."""
+        named = {"--ledger": self.ledger, "--dataset": self.dataset, "--title": self.title}
+        missing = [option for option, value in named.items() if not value]
+        if len(missing) == len(named):
+            return
+        if stated is None or missing:
+            field = "--from" if stated is None else missing[0]
+            hint = "give --from, --ledger, --dataset and --title together"
+            raise InvalidInput(f"a debit needs {field} too", field=field, hint=hint)
+        from whosin.bridges import debit_guarantee
+        from whosin.ledger import Ledger
+
+        with Ledger(str(self.ledger), create=False) as opened:
+            debit_guarantee(opened, str(self.dataset), stated, str(self.title))
+
+
+@add_options(
+    "target",
+    without=("epsilon", "delta", "rho", "reserve"),
+    source=add_options(process=ProcessOptions)(SourceOptions),
+    debit=DebitOptions,
+)
+def explain(
+    target: Mapping[str, Any],
+    source: SourceOptions,
     for_: Annotated[
         str | None, typer.Option("--for", help="In words for a resident, analyst or officer.")
     ] = None,
     prior: Annotated[
         str | None, typer.Option(help="Priors to show: 0.05..0.5, or one such as 0.3.")
     ] = None,
-    relation: Annotated[
-        str | None, typer.Option(help="What ε is about: add-remove (default) or replace.")
-    ] = None,
     secret: Annotated[
         str, typer.Option(help="membership: who is in; value: what the rows of someone in it say.")
     ] = "membership",
-    ledger: Annotated[
-        str | None, typer.Option(help="With --from: debit this ledger, before you publish.")
-    ] = None,
-    dataset: Annotated[str | None, typer.Option(help="The dataset's name in it.")] = None,
-    title: Annotated[str | None, typer.Option(help="What will be published.")] = None,
     save: Draw = None,
     json: Json = False,
+    *,
+    debit: DebitOptions,
 ) -> None:
     """Say in beliefs what an ε or a ρ allows: for each prior the largest posterior, by adversary.
 
@@ -86,7 +184,7 @@ def explain(
     enough for it, for someone with a belief in --prior, and which ε would be.
     """
     from whosin.curves.epsilon_meaning import explain_epsilon
-    from whosin.exact import number_range, rational
+    from whosin.exact import number_range
     from whosin.report import charts, explanation
     from whosin.report.explanation import explanation_chart
 
@@ -94,31 +192,14 @@ def explain(
     if for_ is not None:
         explanation.check_audience(for_)
     band = number_range(prior, "--prior") if prior is not None else None
-    if rho is not None and "candidates" in target:
-        target, rho = {**target, "rho": rho}, None
-    sources = {"--from": from_, "--multiplier": multiplier, "--rho": rho, "--epsilon": epsilon}
-    only_with = {
-        "--sample-rate": (sample_rate, ("--multiplier",)),
-        "--steps": (steps, ("--multiplier",)),
-        "--relation": (relation, ("--epsilon", "--rho")),
-        "--max-rows": (None if max_rows == 1 else max_rows, ("--from",)),
-    }
-    _check_source(sources, only_with)
-    if from_ is not None:
-        source = _explain_tool(from_, delta, max_rows, with_curve=bool(target))
-    elif multiplier is not None:
-        source = _explain_process(multiplier, delta, noise, sample_rate, steps)
-    elif rho is not None:
-        source = explain_zcdp(rational(rho, "--rho"), delta, relation)
-    else:
-        level, failing = rational(epsilon, "--epsilon"), rational(delta or "0", "--delta")
-        source = ExplainedBudget(level, failing, relation or "add-remove")
-    numbers = source.epsilon, source.delta, source.relation
-    explained = explain_epsilon(*numbers, band, source.curve, secret)
-    verdict = check_target(target, prior, source, secret) if target else None
-    _debit_ledger(source.stated, ledger, dataset, title)
-    data = explained.to_dict() | ({} if rho is None else {"rho": float(source.rho)})
-    data |= {} if source.stated is None else {"from": source.stated.to_dict()}
+    source, target = source.settle(target)
+    budget = source.read(with_curve=bool(target))
+    numbers = budget.epsilon, budget.delta, budget.relation
+    explained = explain_epsilon(*numbers, band, budget.curve, secret)
+    verdict = check_target(target, prior, budget, secret) if target else None
+    debit.pay(budget.stated)
+    data = explained.to_dict() | ({} if source.rho is None else {"rho": float(budget.rho)})
+    data |= {} if budget.stated is None else {"from": budget.stated.to_dict()}
     data |= {} if verdict is None else {"target": explanation.verdict_data(verdict)}
     if for_ is None:
         print_result(json, data, explanation.describe_explanation, explained, verdict)
@@ -127,21 +208,6 @@ def explain(
         print_result(json, data, explanation.describe_audience, explained, for_, verdict)
     if save is not None:
         charts.save_chart(explanation_chart(explained, verdict, band), save)
-
-
-def _check_source(
-    sources: Mapping[str, object], only_with: Mapping[str, tuple[object, tuple[str, ...]]]
-) -> None:
-    """One thing is explained, and options that belong to another one are refused."""
-    given = [option for option, value in sources.items() if value is not None]
-    if not given:
-        hint = "give --epsilon, --rho, --multiplier or --from"
-        raise InvalidInput("there is no ε to explain", field="--epsilon", hint=hint)
-    for option in given[1:]:
-        refuse_options({option: sources[option]}, given[0])
-    for option, (value, owners) in only_with.items():
-        if given[0] not in owners:
-            refuse_options({option: value}, given[0])
 
 
 @dataclass(frozen=True)
@@ -169,40 +235,6 @@ def explain_zcdp(rho: Fraction, delta: object, relation: str | None) -> Explaine
     return ExplainedBudget(*numbers, curve=read_curve(stated), rho=rho)
 
 
-def _explain_process(
-    multiplier: str, delta: str | None, noise: str, sample_rate: str | None, steps: int | None
-) -> ExplainedBudget:
-    """Noise in several steps: ε in both directions, and what tests reach."""
-    from whosin.app.cli.plan import read_process
-    from whosin.calibration.accounting import MIN_MULTIPLIER
-    from whosin.curves import process_curve
-    from whosin.exact import rational, read_ranged
-
-    scale = rational(multiplier, "--multiplier")
-    if not rational(MIN_MULTIPLIER) <= scale <= MAX_EXPLAINED_NOISE:
-        raise invalid_value(
-            "--multiplier", f"from {MIN_MULTIPLIER:g} to {MAX_EXPLAINED_NOISE:,}", multiplier
-        )
-    if delta is None:
-        raise InvalidInput(
-            "noise in steps has an ε for each δ",
-            field="--delta",
-            hint="choose one, for example --delta 1e-6",
-        )
-    process = read_process(noise, sample_rate, steps)
-    failing = read_ranged(delta, "--delta", "strictly between 0 and 1")
-    curves = [process_curve(process, float(scale), reverse=back) for back in (False, True)]
-    level = max(each.epsilon(failing) for each in curves)
-    if level == math.inf:
-        raise InvalidInput(
-            f"this noise has no finite ε at a δ of {delta}",
-            field="--delta",
-            value=delta,
-            hint="choose a larger one",
-        )
-    return ExplainedBudget(Fraction(level), failing, "add-remove", None, curves[0])
-
-
 def _explain_tool(
     target: str, delta: str | None, max_rows: int, *, with_curve: bool
 ) -> ExplainedBudget:
@@ -219,11 +251,8 @@ def _explain_tool(
         guarantee: Guarantee = read(value, delta=delta, max_rows=max_rows)
         known: TradeOff | None = read_curve(value, max_rows=max_rows) if with_curve else None
     if guarantee.epsilon == float("inf"):
-        raise InvalidInput(
-            "the tool states ρ alone, which has an ε for each δ",
-            field="--delta",
-            hint="choose one, for example --delta 1e-6",
-        )
+        message = "the tool states ρ alone, which has an ε for each δ"
+        raise InvalidInput(message, field="--delta", hint="choose one, for example --delta 1e-6")
     numbers = rational(guarantee.epsilon), guarantee.delta, guarantee.relation
     return ExplainedBudget(*numbers, guarantee, known)
 
@@ -237,11 +266,9 @@ def _call_function(function: Any) -> Any:
         if each.default is Parameter.empty and each.kind not in several
     ]
     if needed:
-        raise InvalidInput(
-            f"the function needs arguments: {', '.join(needed)}",
-            field="--from",
-            hint="name an object, or a function without arguments",
-        )
+        message = f"the function needs arguments: {', '.join(needed)}"
+        hint = "name an object, or a function without arguments"
+        raise InvalidInput(message, field="--from", hint=hint)
     try:
         return function()
     except WhosinError:
@@ -274,28 +301,6 @@ def check_target(
         delta = getattr(error, "field", "") == "delta"
         error.path = error.path or f"target.{'delta' if delta else target.words_taken[0]}"
         raise
-
-
-def _debit_ledger(
-    stated: Guarantee | None, ledger: str | None, dataset: str | None, title: str | None
-) -> None:
-    """A debit is for another tool's release, and names the ledger, the dataset and what is
-    published."""
-    named = {"--ledger": ledger, "--dataset": dataset, "--title": title}
-    if not any(named.values()):
-        return
-    if stated is None or ledger is None or dataset is None or title is None:
-        missing = "--from" if stated is None else next(key for key in named if not named[key])
-        raise InvalidInput(
-            f"a debit needs {missing} too",
-            field=missing,
-            hint="give --from, --ledger, --dataset and --title together",
-        )
-    from whosin.bridges import debit_guarantee
-    from whosin.ledger import Ledger
-
-    with Ledger(ledger, create=False) as opened:
-        debit_guarantee(opened, dataset, stated, title)
 
 
 def notions(save: Draw = None, json: Json = False) -> None:

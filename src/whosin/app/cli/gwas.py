@@ -619,12 +619,9 @@ def simulate(
         check_output(path, "OUT")
     there = [path.name for path in study_files(base) if path.exists()]
     if there and not overwrite:
-        raise InvalidInput(
-            f"{', '.join(there)} exists already",
-            field="OUT",
-            value=str(out),
-            hint="choose another name, or replace it with --overwrite",
-        )
+        message = f"{', '.join(there)} exists already"
+        hint = "choose another name, or replace it with --overwrite"
+        raise InvalidInput(message, field="OUT", value=str(out), hint=hint)
     made.write(base)
     names = made.names().take(made.frequencies()[2]).name
     if json:

@@ -97,11 +97,9 @@ def forecast(
         print_result(json, words.advice_data(advice), words.describe_advice, advice)
         return
     if relation is None:
-        raise InvalidInput(
-            "the relation decides what is protected, and has no default",
-            field="--relation",
-            hint="give --relation genotype or label-swap, or compare them with --advise",
-        )
+        message = "the relation decides what is protected, and has no default"
+        hint = "give --relation genotype or label-swap, or compare them with --advise"
+        raise InvalidInput(message, field="--relation", hint=hint)
     plan = plan_study(target, adversary, relation)
     settings = StudySettings(
         relation,

@@ -66,26 +66,17 @@ def create(
 
     read_name(dataset, "dataset")
     if plan is not None and target:
-        raise InvalidInput(
-            f"--plan and --{next(iter(target))} both state a budget",
-            field="--plan",
-            value=plan.name,
-            hint="leave one of them out",
-        )
+        message = f"--plan and --{next(iter(target))} both state a budget"
+        raise InvalidInput(message, field="--plan", value=plan.name, hint="leave one of them out")
     if plan is None and not target and scenario is None:
-        raise InvalidInput(
-            f"dataset {dataset!r} needs a budget",
-            field="--plan",
-            hint="give --plan FILE, or a target such as --posterior 0.6 with --prior 0.1",
-        )
+        message = f"dataset {dataset!r} needs a budget"
+        hint = "give --plan FILE, or a target such as --posterior 0.6 with --prior 0.1"
+        raise InvalidInput(message, field="--plan", hint=hint)
     if adversary and not target:
         owner = "--plan" if plan is not None else "--scenario"
         words = [f"--{word}" for word in adversary]
-        raise InvalidInput(
-            f"{' and '.join(words)} cannot be given with {owner}, which has its own adversary",
-            field=words[0],
-            hint="state a target too, or leave it out",
-        )
+        message = f"{' and '.join(words)} cannot be given with {owner}, which has its own adversary"
+        raise InvalidInput(message, field=words[0], hint="state a target too, or leave it out")
     loaded, registration = (None, None) if scenario is None else _register_scenario(scenario)
     if plan is not None:
         budget = Plan.load(plan)
@@ -176,11 +167,9 @@ def answers(
             f"{len(unanswered)} paid questions have no answer yet: --request {some[0]} goes on"
         )
     if len(found) > 1 and (save is not None or report is not None):
-        raise InvalidInput(
-            f"dataset {dataset!r} has {len(found)} releases, and a file is for one",
-            field="--request",
-            hint=f"say which, such as --request {found[-1].request}, the last one",
-        )
+        message = f"dataset {dataset!r} has {len(found)} releases, and a file is for one"
+        hint = f"say which, such as --request {found[-1].request}, the last one"
+        raise InvalidInput(message, field="--request", hint=hint)
     if save is not None:
         for path in table_views.title_paths([each.title for each in found[0]], save):
             require_new_file(path, "--save")
@@ -304,17 +293,11 @@ def quota(
     what protects people.
     """
     if revoke == (share is not None):
-        raise InvalidInput(
-            f"quota {name!r} needs --share or --revoke, and not both",
-            field="--share",
-            hint="for example --share 1/4",
-        )
+        message = f"quota {name!r} needs --share or --revoke, and not both"
+        raise InvalidInput(message, field="--share", hint="for example --share 1/4")
     if (revoke or to is not None) and (until is not None or member):
-        raise InvalidInput(
-            "--until and --member belong to a new --share",
-            field="--member" if until is None else "--until",
-            hint="leave them out",
-        )
+        message, hint = "--until and --member belong to a new --share", "leave them out"
+        raise InvalidInput(message, field="--member" if until is None else "--until", hint=hint)
     with _open_ledger(ledger) as opened:
         if revoke:
             opened.revoke_quota(dataset, name)

@@ -48,7 +48,7 @@ from whosin.scenario_model import (
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
-    from whosin.calibration import Plan
+    from whosin.calibration import Plan, Process
     from whosin.report.document import Document
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
@@ -108,6 +108,32 @@ class StudyAccount:
         base = study_prefix(study)
         place = self.ledger or str(base.with_name(base.name + ".ledger"))
         return place, self.dataset or base.name
+
+
+@dataclass(frozen=True)
+class ProcessOptions:
+    """Noise that is added in several steps, as options say it."""
+
+    noise: Annotated[
+        str, typer.Option(help="In several steps: gaussian, laplace or discrete-gaussian.")
+    ] = "gaussian"
+    sample_rate: Annotated[
+        str | None, typer.Option(help="DP-SGD: the sampling rate of a step.")
+    ] = None
+    steps: Annotated[int | None, typer.Option(help="DP-SGD: how many steps.")] = None
+
+    @property
+    def given(self) -> bool:
+        """Whether there are several steps, or sampled ones."""
+        return self.sample_rate is not None or self.steps is not None
+
+    def read(self) -> Process:
+        """The same as `calibrate_process` takes it."""
+        from whosin.calibration import Process
+        from whosin.exact import rational
+
+        rate = float(rational(self.sample_rate, "--sample-rate")) if self.sample_rate else 1.0
+        return Process(self.noise, rate, 1 if self.steps is None else self.steps)
 
 
 def can_ask(*, json: bool) -> bool:
@@ -248,12 +274,8 @@ def refuse_options(given: Mapping[str, object], beside: str) -> None:
     """Refuse the first of these options that was given: it has no meaning beside another one."""
     for option, value in given.items():
         if value is not None:
-            raise InvalidInput(
-                f"{option} cannot be given with {beside}",
-                field=option,
-                value=value,
-                hint="leave one of them out",
-            )
+            message = f"{option} cannot be given with {beside}"
+            raise InvalidInput(message, field=option, value=value, hint="leave one of them out")
 
 
 def option_name(path: str, options: Mapping[str, str]) -> str:

@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from whosin.app.cli.main import Draw, Json, add_options, print_result, print_warning, refuse_options
+from whosin.app.cli.main import (
+    Draw,
+    Json,
+    ProcessOptions,
+    add_options,
+    print_result,
+    print_warning,
+    refuse_options,
+)
 from whosin.documents import read_object
 from whosin.errors import InvalidInput, WhosinError, invalid_value
 
@@ -22,7 +30,33 @@ if TYPE_CHECKING:
 MAX_WITHIN = 10**12
 
 
-@add_options("target", "adversary")
+@dataclass(frozen=True)
+class QueryOptions:
+    """What is asked, as options say it."""
+
+    query: Annotated[str | None, typer.Option(help="count (default), rows, sum or histogram.")] = (
+        None
+    )
+    lower: Annotated[str, typer.Option(help="Clamp of a sum, from below.")] = "0"
+    upper: Annotated[str, typer.Option(help="Clamp of a sum, from above.")] = "1"
+    max_rows_per_group: Annotated[
+        int, typer.Option(help="Contribution bound: the most rows of a person in a group.")
+    ] = 1
+    max_groups: Annotated[
+        int, typer.Option(help="Contribution bound: the most groups of a histogram per person.")
+    ] = 1
+
+    def read(self) -> PlannedQuery:
+        """The same as `calibrate` takes it."""
+        from whosin.calibration import PlannedQuery
+        from whosin.exact import rational
+
+        ends = rational(self.lower, "--lower"), rational(self.upper, "--upper")
+        bounds = self.max_rows_per_group, self.max_groups
+        return PlannedQuery(self.query or "count", *ends, *bounds)
+
+
+@add_options("target", "adversary", query=QueryOptions, process=ProcessOptions)
 def plan(
     target: Mapping[str, Any],
     adversary: Mapping[str, Any],
@@ -32,24 +66,9 @@ def plan(
     accuracy: Annotated[
         bool, typer.Option("--accuracy", help="What the widths of a scenario's questions cost.")
     ] = False,
-    query: Annotated[
-        str | None, typer.Option(help="count (default), rows, sum or histogram.")
-    ] = None,
-    lower: Annotated[str, typer.Option(help="Clamp of a sum, from below.")] = "0",
-    upper: Annotated[str, typer.Option(help="Clamp of a sum, from above.")] = "1",
-    max_rows_per_group: Annotated[
-        int, typer.Option(help="Contribution bound: the most rows of a person in a group.")
-    ] = 1,
-    max_groups: Annotated[
-        int, typer.Option(help="Contribution bound: the most groups of a histogram per person.")
-    ] = 1,
-    noise: Annotated[
-        str, typer.Option(help="With --steps: gaussian, laplace or discrete-gaussian.")
-    ] = "gaussian",
-    sample_rate: Annotated[
-        str | None, typer.Option(help="DP-SGD: the sampling rate of a step.")
-    ] = None,
-    steps: Annotated[int | None, typer.Option(help="DP-SGD: how many steps.")] = None,
+    *,
+    query: QueryOptions,
+    process: ProcessOptions,
     chain: Annotated[
         Path | None,
         typer.Option(help="Rows that depend on each other: a chain, network or pedigree file."),
@@ -68,42 +87,33 @@ def plan(
     and --steps it plans the noise multiplier of DP-SGD; with --chain the noise of a query over rows
     that depend on each other.
     """
-    from whosin.calibration import PlannedQuery, read_adversary, read_plan, read_target
+    from whosin.calibration import read_adversary, read_plan, read_target
     from whosin.exact import rational
     from whosin.report import card, charts
 
     charts.check_path(save)
     if accuracy or scenario is not None:
         if not accuracy or scenario is None:
-            raise InvalidInput(
-                "a scenario and --accuracy are given together",
-                field="--accuracy",
-                hint="whosin plan scenario.toml --accuracy",
-            )
+            message = "a scenario and --accuracy are given together"
+            hint = "whosin plan scenario.toml --accuracy"
+            raise InvalidInput(message, field="--accuracy", hint=hint)
         said = {f"--{word}": value for word, value in {**target, **adversary}.items()}
-        unused = {"--chain": chain, "--steps": steps, "--save": save, "--within": within}
-        refuse_options({**said, **unused, "--query": query}, "--accuracy")
+        unused = {"--chain": chain, "--steps": process.steps, "--save": save, "--within": within}
+        refuse_options({**said, **unused, "--query": query.query}, "--accuracy")
         _plan_scenario(scenario, json=json)
         return
-    asked = PlannedQuery(
-        query or "count",
-        rational(lower, "--lower"),
-        rational(upper, "--upper"),
-        max_rows_per_group,
-        max_groups,
-    )
+    asked = query.read()
+    in_steps = {"--steps": process.steps, "--sample-rate": process.sample_rate}
     if within is not None:
-        unused = {"--chain": chain, "--steps": steps, "--sample-rate": sample_rate, "--save": save}
-        refuse_options(unused, "--within")
+        refuse_options({"--chain": chain, **in_steps, "--save": save}, "--within")
         _plan_accuracy(asked, rational(within, "--within"), target, adversary, json=json)
         return
     wanted = read_target(target)
     family = read_adversary(adversary, wanted)
     people = adversary.get("people")
     if chain is not None:
-        unused = {"--delta": target.get("delta"), "--people": people, "--steps": steps}
-        refuse_options(unused | {"--sample-rate": sample_rate}, "--chain")
-        _plan_chain(wanted, family, chain, query, save, json=json)
+        refuse_options({"--delta": target.get("delta"), "--people": people, **in_steps}, "--chain")
+        _plan_chain(wanted, family, chain, query.query, save, json=json)
         return
     failing = rational(target.get("delta", 0), "--delta")
     if people is not None and people < 1:
@@ -113,16 +123,12 @@ def plan(
             f"a failure probability of {float(failing):g} is more than 1/n for {people} people: "
             "with a δ of that size someone may well be exposed"
         )
-    if noise != "gaussian" and sample_rate is None and steps is None:
-        raise InvalidInput(
-            f"--noise {noise} is for a process, and a single query has the noise of its plan",
-            field="--noise",
-            value=noise,
-            hint="add --steps or --sample-rate, or leave it out",
-        )
-    if sample_rate is not None or steps is not None:
-        process = read_process(noise, sample_rate, steps)
-        _plan_process(wanted, process, family, float(failing), save, json=json)
+    if process.noise != "gaussian" and not process.given:
+        message = f"--noise {process.noise} is for a process; a single query has its plan's noise"
+        hint = "add --steps or --sample-rate, or leave it out"
+        raise InvalidInput(message, field="--noise", value=process.noise, hint=hint)
+    if process.given:
+        _plan_process(wanted, process.read(), family, float(failing), save, json=json)
         return
     if not family.hides_others or not failing:
         adversary = {word: value for word, value in adversary.items() if word != "people"}
@@ -226,14 +232,6 @@ def _plan_scenario(path: Path, *, json: bool) -> None:
     data |= {"rho": round_up(widths.total)} if widths.gaussian else {}
     data |= {"target": {"enough": all(widths.fits), "promise": planned.target.words()}}
     print_result(json, data, describe_widths, widths, planned.target.words(), explained)
-
-
-def read_process(noise: str, sample_rate: str | None, steps: int | None) -> Process:
-    from whosin.calibration import Process
-    from whosin.exact import rational
-
-    rate = float(rational(sample_rate, "--sample-rate")) if sample_rate is not None else 1.0
-    return Process(noise, rate, 1 if steps is None else steps)
 
 
 def _plan_process(

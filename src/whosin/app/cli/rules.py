@@ -135,19 +135,13 @@ def plan(
     wanted = read_target(target)
     family = read_adversary(adversary, wanted)
     if zeros != "shown" and rule != "suppress":
-        raise InvalidInput(
-            f"--zeros {zeros} has a meaning with --rule suppress only",
-            field="--zeros",
-            value=zeros,
-            hint="leave it out",
-        )
+        message = f"--zeros {zeros} has a meaning with --rule suppress only"
+        raise InvalidInput(message, field="--zeros", value=zeros, hint="leave it out")
     delta, people = target.get("delta"), adversary.get("people")
     if delta is None:
-        raise InvalidInput(
-            "no rule keeps a promise for certain",
-            field="--delta",
-            hint="say how likely it may fail, for example --delta 0.01",
-        )
+        message = "no rule keeps a promise for certain"
+        hint = "say how likely it may fail, for example --delta 0.01"
+        raise InvalidInput(message, field="--delta", hint=hint)
     try:
         with Console(stderr=True).status("looking for the smallest that keeps the promise …"):
             planned = plan_rule(rule, wanted, family, delta, people, zeros)

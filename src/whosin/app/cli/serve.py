@@ -125,12 +125,9 @@ def _make_settings(
         Ledger(where).dispose()
     local, known = is_loopback(host), read_users(users)
     if not local and not known:
-        raise InvalidInput(
-            f"anyone who can reach {host} could use this page, since no user has a token yet",
-            field="--host",
-            value=host,
-            hint="make one first with whosin serve --add-user NAME",
-        )
+        message = f"anyone who can reach {host} could use this page, since no user has a token yet"
+        hint = "make one first with whosin serve --add-user NAME"
+        raise InvalidInput(message, field="--host", value=host, hint=hint)
     opens = register if register is not None else local and not known
     return Settings(folder, where, users, names, not local or bool(known), opens)
 

@@ -208,11 +208,9 @@ def _compare_channels(file: Path | None, other: Path, json: bool) -> None:
     from whosin.report.levels import comparison_data, describe_comparison
 
     if file is None:
-        raise InvalidInput(
-            "FILE is missing, the channel that is to be simulated",
-            field="FILE",
-            hint="write whosin verify FILE --simulated-from OTHER",
-        )
+        message = "FILE is missing, the channel that is to be simulated"
+        hint = "write whosin verify FILE --simulated-from OTHER"
+        raise InvalidInput(message, field="FILE", hint=hint)
     source, target = Channel.load(other), Channel.load(file)
     result = simulates(source, target)
     data = comparison_data(result, source, target)
@@ -241,9 +239,6 @@ def _read_space(entities: int | None, rows: int | None, values: int | None) -> S
         return Subsets(entities)
     if entities is None and rows is not None and values is not None:
         return Records(rows, values)
-    raise InvalidInput(
-        "a built-in mechanism needs the size of the data",
-        field="--entities",
-        value=entities,
-        hint="give either --entities, or --rows and --values for records",
-    )
+    message = "a built-in mechanism needs the size of the data"
+    hint = "give either --entities, or --rows and --values for records"
+    raise InvalidInput(message, field="--entities", value=entities, hint=hint)
