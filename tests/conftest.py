@@ -69,7 +69,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     a module make sessions, too."""
     from whosin.release.session import Session
 
-    documented = "house" in item.path.parts or "command" in item.path.parts
+    documented = item.path.relative_to(ROOT).parts[1] in ("house", "command")
     looks = documented or item.get_closest_marker("looks") is not None
     Session.__init__.__kwdefaults__["preflight"] = looks
 
