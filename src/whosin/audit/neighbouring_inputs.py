@@ -59,7 +59,7 @@ SEARCH_SHARE = 0.25
 """The part of the samples that usually looks for the event; the rest is counted."""
 STAGE_SHARES = (1 / 16, SEARCH_SHARE, 1 / 2)
 """A first look, the usual one, and a long one where nothing shows."""
-CLEAR, FAINT = 0.8, 0.01
+CLEAR_SHARE, FAINT_SHARE = 0.8, 0.01
 """After the first look an event is counted if it surely shows this part of its estimate; after the
 usual one, if it promises anything."""
 LARGE_LOG_RATIO = 1.0
@@ -140,7 +140,7 @@ def search_events(inputs: OutputPair, terms: AuditTerms) -> tuple[SampleHalves, 
     """Search as long as it pays: samples go where leakage shows, or into a longer search."""
     seen: SampleHalves | None = None
     chosen: Choices | None = None
-    for share, enough in zip(STAGE_SHARES, (CLEAR, FAINT, 0.0), strict=True):
+    for share, enough in zip(STAGE_SHARES, (CLEAR_SHARE, FAINT_SHARE, 0.0), strict=True):
         size = round(terms.samples * share)
         if share < SEARCH_SHARE and size < GLANCE_DRAWS:
             continue
