@@ -219,9 +219,14 @@ class ByTellingPart(Distinguisher):
         words = self._words(abs(threshold))
         return self.lead + join_words(words, len(words))
 
-    @abstractmethod
     def _words(self, least: float) -> list[str]:
         """What outputs of at least this score have, the most telling first."""
+        ranked = sorted(self._parts(), key=lambda part: -part[0])
+        return [token_words(token, absent) for value, token, absent in ranked if value >= least]
+
+    def _parts(self) -> Iterator[tuple[float, Token, bool]]:
+        """How telling each part is, the part, and whether it is its absence that tells."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -585,14 +590,9 @@ class ByToken(ByTellingPart):
             scores[number] = score
         return self.sign * scores
 
-    def _words(self, least: float) -> list[str]:
-        parts = [
-            (value, token_words(token, absent))
-            for absent, tokens in ((False, self.present), (True, self.absent))
-            for token, value in tokens.items()
-            if value >= least
-        ]
-        return [words for _, words in sorted(parts, key=lambda part: -part[0])]
+    def _parts(self) -> Iterator[tuple[float, Token, bool]]:
+        for absent, tokens in ((False, self.present), (True, self.absent)):
+            yield from ((value, token, absent) for token, value in tokens.items())
 
 
 def _best_tokens(tokens: list[Token], scores: Array) -> dict[Token, float]:
@@ -668,14 +668,10 @@ class ByCell(ByTellingPart):
             best = np.maximum(best, np.where(found, self.sign * logs[places], 0.0))
         return self.sign * best
 
-    def _words(self, least: float) -> list[str]:
-        parts = [
-            (self.sign * float(log), token_words(TokenAt((column,), float(value))))
-            for column, (values, logs) in self.columns.items()
-            for value, log in zip(values, logs, strict=True)
-            if self.sign * log >= least
-        ]
-        return [words for _, words in sorted(parts, key=lambda part: -part[0])]
+    def _parts(self) -> Iterator[tuple[float, Token, bool]]:
+        for column, (values, logs) in self.columns.items():
+            for value, log in zip(values.tolist(), logs.tolist(), strict=True):
+                yield self.sign * log, TokenAt((column,), value), False
 
 
 def _find_values(values: Array, cells: Array) -> tuple[Array, Array]:
