@@ -524,7 +524,6 @@ def test_values_of_wrong_types(odd):
         "epsilon": lambda: wi.audit.check_claim(odd, 1000, 0.95),
         "to refute": lambda: shown.samples_to_refute(odd),
         "relation": lambda: wi.audit.neighbouring_vectors(3, odd),
-        "base": lambda: wi.audit.neighbouring_vectors(3, base=odd),
         "progress": lambda: wi.audit.two_worlds(good, 1, 0, 100, progress=odd),
         "outputs": lambda: shown.event.contains(odd),
     }
@@ -532,7 +531,6 @@ def test_values_of_wrong_types(odd):
         "seed": odd is None,
         "epsilon": odd == 1.5,
         "to refute": odd == 1.5,
-        "base": odd in (-1, 1.5),
         "progress": odd is None or odd is good,
         "outputs": isinstance(odd, list),
     }

@@ -14,11 +14,11 @@ import whosin as wi
 from amounts import some
 from whosin.audit import distinguishers
 from whosin.audit.distinguishers import (
-    BIAS,
-    COARSE,
-    FINE,
+    COARSE_GRAIN,
+    EXPONENT_BIAS,
+    FINE_GRAIN,
     LOWEST_EXPONENT,
-    MANTISSA,
+    MANTISSA_BITS,
     NO_FLOAT_CODE,
     float_marks,
 )
@@ -37,22 +37,22 @@ def lowest_bit(value: float) -> int:
 @given(st.floats(allow_nan=False, allow_infinity=False).filter(bool))
 def test_marks_are_the_sign_the_exponent_and_the_lowest_bit(value):
     found = {grain: int(mark[0]) for grain, mark in float_marks(np.array([value])).items()}
-    assert found[COARSE] == 2 * (lowest_bit(value) - LOWEST_EXPONENT) + (value < 0)
-    power, zeros = divmod(found[FINE] // 2, MANTISSA + 1)
-    assert found[FINE] % 2 == (value < 0)
-    assert max(power, 1) - BIAS - MANTISSA + zeros == lowest_bit(value)
+    assert found[COARSE_GRAIN] == 2 * (lowest_bit(value) - LOWEST_EXPONENT) + (value < 0)
+    power, zeros = divmod(found[FINE_GRAIN] // 2, MANTISSA_BITS + 1)
+    assert found[FINE_GRAIN] % 2 == (value < 0)
+    assert max(power, 1) - EXPONENT_BIAS - MANTISSA_BITS + zeros == lowest_bit(value)
     if power:
-        assert power - BIAS == math.frexp(value)[1] - 1
+        assert power - EXPONENT_BIAS == math.frexp(value)[1] - 1
 
 
 def test_what_is_no_finite_float_has_a_mark_of_its_own():
-    found = float_marks(np.array([0.0, math.inf, -math.inf, -0.0]))[COARSE].tolist()
+    found = float_marks(np.array([0.0, math.inf, -math.inf, -0.0]))[COARSE_GRAIN].tolist()
     assert found == [NO_FLOAT_CODE] * 3 + [NO_FLOAT_CODE + 1]
 
 
 def test_marks_of_whole_numbers_tell_how_often_two_divides_them():
     for value in (1, -6, 2**53 + 1, 2**60 + 4, -(2**62) + 8):
-        found = int(float_marks(np.array([value]))[COARSE][0])
+        found = int(float_marks(np.array([value]))[COARSE_GRAIN][0])
         assert found == 2 * (int(value & -value).bit_length() - 1 - LOWEST_EXPONENT) + (value < 0)
 
 

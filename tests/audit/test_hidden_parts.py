@@ -13,7 +13,7 @@ from scipy import sparse
 import whosin as wi
 from amounts import cases, some
 from attacked import alarms, most_alarms
-from whosin.audit.snapshots import NAN, NEGATIVE_ZERO, freeze_output
+from whosin.audit.snapshots import NEGATIVE_ZERO, PLAIN_NAN, freeze_output
 from whosin.errors import InvalidInput
 
 PAYLOAD = struct.unpack("<d", struct.pack("<Q", 0x7FF8_0000_0000_0005))[0]
@@ -194,8 +194,8 @@ def test_values_of_their_own():
         NEGATIVE_ZERO,
     )
     assert (
-        freeze_output(math.nan) is NAN
-        and freeze_output(PAYLOAD) != NAN
+        freeze_output(math.nan) is PLAIN_NAN
+        and freeze_output(PAYLOAD) != PLAIN_NAN
         and freeze_output(PAYLOAD) == freeze_output(PAYLOAD)
     )
     plain = np.ma.array([1, 2], mask=[False, False])

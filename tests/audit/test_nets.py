@@ -67,7 +67,7 @@ def test_a_net_is_learnt_only_where_it_tells_more_than_the_others():
     assert net_pays(*hidden, [nothing])
     assert not net_pays(*hidden, [nothing, everything])
     assert not net_pays(*alone, [nothing])
-    few = _halves(product, classifiers.NET_FEWEST - 1)
+    few = _halves(product, classifiers.MIN_NET_DRAWS - 1)
     assert not net_pays(*few, [nothing])
 
 

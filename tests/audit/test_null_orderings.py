@@ -126,7 +126,9 @@ def only(monkeypatch):
         if ordering == "nets":
             monkeypatch.setattr(classifiers, "CLASSIFIER_LEARNERS", ())
             monkeypatch.setattr(classifiers, "net_pays", lambda *_: True)
-        monkeypatch.setattr(event_search, "STRATEGIES", [alone(ORDERINGS[ordering][0])])
+        monkeypatch.setattr(
+            event_search, "DISTINGUISHER_STRATEGIES", [alone(ORDERINGS[ordering][0])]
+        )
         monkeypatch.setattr(counting, "RatioTest", Above)
 
     return patch

@@ -20,8 +20,8 @@ from attacked import alarms, most_alarms
 from refusals import about
 from whosin.audit.sampling import FORMS, NUMBERS, VECTORS, join_outputs, read_outputs
 from whosin.audit.snapshots import (
-    NAN,
     OUTPUT_FIELD,
+    PLAIN_NAN,
     HasToken,
     Raised,
     Record,
@@ -366,8 +366,8 @@ def test_few_samples_of_vectors():
 def test_frozen_outputs():
     assert freeze_output([1, (2.0, np.float32(3))]) == (1, (2.0, 3.0))
     assert freeze_output(np.array([[1, 2], [3, 4]])) == ((1, 2), (3, 4))
-    assert freeze_output(math.nan) is NAN and freeze_output({"a": math.nan}) == Record(
-        (("a", NAN),)
+    assert freeze_output(math.nan) is PLAIN_NAN and freeze_output({"a": math.nan}) == Record(
+        (("a", PLAIN_NAN),)
     )
     assert freeze_output({"b": 1, "a": [2]}) == freeze_output({"a": (2,), "b": 1.0})
     assert freeze_output(ValueError("a\nb")) == Raised("ValueError", "a b")

@@ -20,9 +20,9 @@ def test_a_glance_never_loses_a_column_of_codes(size, share):
         assert (found[0] == values).all()
         assert (found[1] == counts).all()
     elif found is not None:  # of another column the commonest values alone
-        often = max(distinguishers.CELLS_OFTEN, distinguishers.SENTINEL * size)
+        often = max(distinguishers.MIN_SENTINEL_CELLS, distinguishers.SENTINEL_SHARE * size)
         assert (found[1] == [(column == value).sum() for value in found[0]]).all()
-        assert (found[1] >= often).all() and len(found[0]) <= distinguishers.CELLS_MOST
+        assert (found[1] >= often).all() and len(found[0]) <= distinguishers.MAX_SENTINELS
 
 
 def linear(*halves):

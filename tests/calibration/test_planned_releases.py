@@ -207,11 +207,12 @@ def test_gaussian_noise_for_an_epsilon_is_the_least(epsilon, delta):
     )
 
 
-def test_training_for_an_epsilon():
+def test_training_for_an_epsilon(monkeypatch):
     """σ = 1.415 for 1,000 steps at rate 0.01, ε = 1 and δ = 10⁻⁵, where T18 asked for 1.668; and
     unsampled runs are one Gaussian, exactly."""
     training = Process("gaussian", 0.01, 1000)
-    found = calibrate_process(wi.Epsilon(1), training, delta=1e-5, grids=(1e-2, 1e-3))
+    monkeypatch.setattr(accounting, "LOSS_GRID_STEPS", (1e-2, 1e-3))
+    found = calibrate_process(wi.Epsilon(1), training, delta=1e-5)
     assert found.multiplier == pytest.approx(1.4146, abs=5e-3) and found.theorems == ()
     assert found.bound <= found.goal == 1e-5
     once = wi.calibrate(wi.Epsilon(1), delta=1e-5, query="count").noise.scale
@@ -221,10 +222,11 @@ def test_training_for_an_epsilon():
 
 
 @pytest.mark.parametrize("epsilon", [8, 30])
-def test_little_noise_is_least_as_well(epsilon):
+def test_little_noise_is_least_as_well(epsilon, monkeypatch):
     """Below σ = 0.4: what is returned meets the goal and 1% less does not."""
     process = Process("gaussian", 0.01, 1)
-    found = calibrate_process(wi.Epsilon(epsilon), process, delta=1e-5, grids=(1e-2, 1e-3))
+    monkeypatch.setattr(accounting, "LOSS_GRID_STEPS", (1e-2, 1e-3))
+    found = calibrate_process(wi.Epsilon(epsilon), process, delta=1e-5)
     assert 0.1 < found.multiplier < 0.4
     exact = gaussian_profile(found.multiplier, 0.01)(np.array([float(epsilon)]))[0]
     less = gaussian_profile(0.99 * found.multiplier, 0.01)(np.array([float(epsilon)]))[0]

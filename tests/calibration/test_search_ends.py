@@ -10,6 +10,7 @@ import pytest
 
 import whosin as wi
 from amounts import some
+from whosin.calibration import accounting
 from whosin.calibration.failure import (
     certified_rate,
     count_profile,
@@ -104,9 +105,10 @@ def test_the_other_direction_of_a_sampled_process_ends(monkeypatch):
         return (lambda at: found(at) + 1.0) if reverse else found
 
     monkeypatch.setattr(Process, "profile", stubborn)
+    monkeypatch.setattr(accounting, "LOSS_GRID_STEPS", (1e-2,))
     process = Process("gaussian", sample_rate=0.1, steps=2)
     with pytest.raises(InvalidInput) as refused:
-        calibrate_process(wi.Epsilon(1), process, delta=1e-5, grids=(1e-2,))
+        calibrate_process(wi.Epsilon(1), process, delta=1e-5)
     assert refused.value.field == "target"
 
 

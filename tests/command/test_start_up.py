@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from whosin.app.cli.main import COMMANDS
+from whosin.app.cli.main import COMMAND_PLACES
 from whosin.release import queries
 from whosin.release.queries import QUERIES
 from whosin.release.scenario import load_scenario
@@ -113,14 +113,14 @@ def test_a_small_release_imports_and_takes_what_it_needs(tmp_path):
 
 
 def test_help_imports_no_engine_and_no_other_command():
-    lines = ["--help", *(f"{name} --help" for name in COMMANDS)]
+    lines = ["--help", *(f"{name} --help" for name in COMMAND_PLACES)]
     command = [sys.executable, "-c", HELP, *lines]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     imported = [set(each.split()) for each in done.stdout.split("\nimported ")[1:]]
     assert "whosin.app.cli.audit" in imported[0] and not imported[0] & HEAVY
-    homes = {f"whosin.app.cli.{each.partition(':')[0]}" for each in COMMANDS.values()}
-    for name, found in zip(COMMANDS, imported[1:], strict=True):
-        own = f"whosin.app.cli.{COMMANDS[name].partition(':')[0]}"
+    homes = {f"whosin.app.cli.{each.partition(':')[0]}" for each in COMMAND_PLACES.values()}
+    for name, found in zip(COMMAND_PLACES, imported[1:], strict=True):
+        own = f"whosin.app.cli.{COMMAND_PLACES[name].partition(':')[0]}"
         others = homes - {own, "whosin.app.cli.main"}
         assert sorted(found & {*HEAVY, *others}) == [], name
 

@@ -113,9 +113,11 @@ def test_shards_threads_and_processes_agree(tmp_path, monkeypatch):
     assert study.count_bed(path).dtype == np.int64
 
 
-def test_shards_cover_every_snp():
+def test_shards_cover_every_snp(monkeypatch):
     file = bed.Bed(Path("x"), 1000, 1234)
-    ranges = study.split_shards(file, 250 * 100)
+    monkeypatch.setattr(study, "SHARD_BYTES", 250 * 100)
+    ranges = study.split_shards(file)
+    assert len(ranges) == 13
     assert ranges[0][0] == 0 and ranges[-1][1] == 1234
     assert all(before[1] == after[0] for before, after in pairwise(ranges))
 
@@ -123,9 +125,10 @@ def test_shards_cover_every_snp():
 @pytest.mark.filterwarnings(  # Py4J leaves its sockets to the collector
     "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
 )
-def test_spark_counts_the_same(tmp_path):
+def test_spark_counts_the_same(tmp_path, monkeypatch):
     path, copies, status = random_study(tmp_path / "s", 40, 101)
-    found = gwas.count_bed_spark(path, shared_spark().session, shard_bytes=26 * 7)
+    monkeypatch.setattr(study, "SHARD_BYTES", 26 * 7)
+    found = gwas.count_bed_spark(path, shared_spark().session)
     assert found.tolist() == counted(copies, status)
 
 

@@ -59,8 +59,6 @@ TERSE_NAMES = {
 NUMBER_FORMATS = {
     "whosin.errors": "numbers in messages, by `spell`",
     "whosin.exact": "where exact numbers become digits, rounded in a named direction",
-    "whosin.audit.recorded_samples": "floats that were rounded, recognised by their digits",
-    "whosin.audit.snapshots": "the bits of a NaN",
 }
 """Modules outside `report` and `app` that format numbers, and why."""
 

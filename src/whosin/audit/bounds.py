@@ -129,7 +129,7 @@ ERROR_SHARE = 0.01
 """The part of the error that pays for the interval of Q."""
 BLOCK_COUNT = 256
 """Values of Y are summed in at most this many blocks, each counted at its worst."""
-CELLS, POINTS = 96, 9
+CELL_COUNT, POINT_COUNT = 96, 9
 """Cells of Q that certify a rejection, and values of Q that look for one."""
 WINDOW_DEVIATIONS = 5.5
 """Standard deviations of Y beyond which everything counts as a success."""
@@ -177,13 +177,13 @@ class RatioTest:
 
     def rejects(self, epsilon: float) -> bool:
         """Whether these counts are too unlikely for every Q in its interval and P ≤ e^ε Q + δ."""
-        edges = self._spread(CELLS + 1)
+        edges = self._spread(CELL_COUNT + 1)
         worst = self._tail(self._most(epsilon, edges[1:]), edges[:-1])
         return not (worst > self.budget).any()
 
     def suggests(self, epsilon: float) -> bool:
         """The same at a few Q only: quick, and a little too hopeful."""
-        some = self._spread(POINTS)
+        some = self._spread(POINT_COUNT)
         return not (self._tail(self._most(epsilon, some), some) > self.budget).any()
 
     def bound(self) -> float:
@@ -254,7 +254,7 @@ class RatioTest:
 # other are among these.
 
 
-RANKS_CELLS, REACH = 400, 6.5
+RANK_CELL_COUNT, RANK_DEVIATIONS = 400, 6.5
 """Cells of B, and their ends in standard deviations of a normal variable with the same levels."""
 RANGE_COUNT = 64
 """Ranges of numbers of failures that are tried."""
@@ -280,7 +280,7 @@ class RankTest:
         from scipy.special import betaincinv, ndtr
 
         self.hits, self.trials, self.delta = hits, trials, delta
-        levels = ndtr(np.linspace(-REACH, REACH, RANKS_CELLS))
+        levels = ndtr(np.linspace(-RANK_DEVIATIONS, RANK_DEVIATIONS, RANK_CELL_COUNT))
         ends = betaincinv(rank + 1, others - rank, levels) * (1 + ROUNDING_SLACK)
         self.ends = np.append(np.minimum(ends, 1.0), 1.0)
         self.masses = np.diff(levels, prepend=0.0, append=1.0)

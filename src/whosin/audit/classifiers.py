@@ -38,12 +38,12 @@ MAX_TOKEN_COLUMNS = 32
 """Tokens that they look at besides."""
 MAX_DRAWS = 20_000
 """Draws of each input in which places are compared."""
-NEARLY_ALL = 0.9
+NEARLY_BEST_SHARE = 0.9
 """A place that differs by this part of the largest difference is as good."""
 MAX_NUMBER = 1e30
-FLUENT, STEPS = 0.5, 64
+FLUENT_SHARE, MAX_STEPS = 0.5, 64
 """The share of different values in a column that is not one of codes; differences that are kept."""
-SYMBOLS, OFTEN = 8, 0.002
+MAX_SYMBOLS, MIN_SYMBOL_SHARE = 8, 0.002
 """Values that are counted in a row wherever they are, and the share of all cells that each has at
 least."""
 SEPARATION_LEVELS = np.sort(
@@ -151,8 +151,9 @@ def _common_symbols(with_: Outputs, without: Outputs) -> list[float]:
     """The values that come again in many cells, the commonest first."""
     cells = np.concatenate([_finite_values(each.values).ravel() for each in (with_, without)])
     values, counts = np.unique(cells, return_counts=True)
-    often = np.argsort(-counts, kind="stable")[:SYMBOLS]
-    return [float(values[at]) for at in often if counts[at] >= max(2, OFTEN * len(cells))]
+    often = np.argsort(-counts, kind="stable")[:MAX_SYMBOLS]
+    least = max(2, MIN_SYMBOL_SHARE * len(cells))
+    return [float(values[at]) for at in often if counts[at] >= least]
 
 
 def _column_steps(outputs: Outputs, places: list[Place]) -> list[tuple[int, int]]:
@@ -161,10 +162,10 @@ def _column_steps(outputs: Outputs, places: list[Place]) -> list[tuple[int, int]
     fluent = {
         column
         for column in kept
-        if len(np.unique(outputs.values[:, column])) > FLUENT * len(outputs)
+        if len(np.unique(outputs.values[:, column])) > FLUENT_SHARE * len(outputs)
     }
     return [(one, two) for one, two in pairwise(kept) if two == one + 1 and {one, two} <= fluent][
-        :STEPS
+        :MAX_STEPS
     ]
 
 
@@ -179,7 +180,7 @@ def is_among_the_best(place: Place, with_: Outputs, without: Outputs) -> bool:
     trials = len(with_), len(without)
     if place not in result:
         return False
-    return measure_separation(*result[place], trials) >= NEARLY_ALL * measure_separation(
+    return measure_separation(*result[place], trials) >= NEARLY_BEST_SHARE * measure_separation(
         *result[ranked[0]], trials
     )
 
@@ -246,7 +247,7 @@ def _token_columns(with_: Outputs, without: Outputs) -> list[Token]:
 
 QUANTILE_LEVELS = (0.02, 0.1, 0.3, 0.5, 0.7, 0.9, 0.98)
 """Quantiles between which the additive score is linear; it is constant outside."""
-ATOMS, AGAIN, LOOKED = 8, 0.005, 50_000
+MAX_ATOMS, MIN_ATOM_SHARE, MAX_KNOT_DRAWS = 8, 0.005, 50_000
 """Values of a coordinate that are told apart, the share of the draws that each has at least, and
 how many draws of each half are looked at for them, and for the ends of pieces."""
 ROWS_PER_BLOCK = 8192
@@ -268,7 +269,7 @@ class PiecewiseFeatures:
         """Learn from each half; nothing where every coordinate is constant."""
         from sklearn.linear_model import LogisticRegression
 
-        some = [rows[:: max(1, len(rows) // LOOKED)] for rows, _labels in (first, second)]
+        some = [rows[:: max(1, len(rows) // MAX_KNOT_DRAWS)] for rows, _labels in (first, second)]
         columns = np.concatenate(some).T
         atoms = [_find_atoms(column) for column in columns]
         knots = [_find_knots(column, own) for column, own in zip(columns, atoms, strict=True)]
@@ -322,8 +323,8 @@ class PiecewiseFeatures:
 def _find_atoms(column: Array) -> Array:
     """The values that come again often; one may be left out where there are no others."""
     values, counts = np.unique(column, return_counts=True)
-    often = np.argsort(-counts, kind="stable")[:ATOMS]
-    often = often[counts[often] >= max(2, AGAIN * len(column))]
+    often = np.argsort(-counts, kind="stable")[:MAX_ATOMS]
+    often = often[counts[often] >= max(2, MIN_ATOM_SHARE * len(column))]
     return np.sort(values[often if len(often) < len(values) else often[1:]])
 
 
@@ -334,7 +335,7 @@ def _find_knots(column: Array, atoms: Array) -> Array:
 
 
 RIDGE_PENALTY = 1e-9
-LINEAR_LOOKED = 10_000
+MAX_QUARTILE_ROWS = 10_000
 """Rows at which the quartiles are taken."""
 QUARTILE_LEVELS = (0.25, 0.75)
 
@@ -354,7 +355,7 @@ class LinearProjection:
     @classmethod
     def fit(cls, rows: Array, labels: Array) -> LinearProjection:
         """Learn from rows of both inputs, in closed form."""
-        some = rows[:: max(1, len(rows) // LINEAR_LOOKED)]
+        some = rows[:: max(1, len(rows) // MAX_QUARTILE_ROWS)]
         low, high = np.quantile(some, QUARTILE_LEVELS, axis=0)
         start, moves = cls(low, high, np.zeros(len(low))), high > low
         if not moves.any():
@@ -392,21 +393,21 @@ class LinearProjection:
 # but for the linear one, which learns more from both at once (LaplaceParallel: 0.026, not 0.015).
 
 
-MOST, TREES_MOST = 150_000, 400_000
+MAX_TRAINING_DRAWS, MAX_TREE_DRAWS = 150_000, 400_000
 """Samples of each input that a classifier is trained on; trees are quick, and learn more from
 more."""
-CELLS, PIECES = 20_000_000, 12
+MAX_TRAINING_CELLS, PIECE_COUNT = 20_000_000, 12
 """Numbers that are learnt from: fewer samples where outputs are long; pieces of a coordinate."""
-NET_MOST, NET_FEWEST = 40_000, 100
+MAX_NET_DRAWS, MIN_NET_DRAWS = 40_000, 100
 """Samples of each input that a net is trained on; with fewer than the second number in a half it is
 not tried."""
-GLANCE, JUDGES = 4_000, 20_000
+MAX_TRIAL_DRAWS, MAX_JUDGING_DRAWS = 4_000, 20_000
 """Samples of each input of the first half that the short try of a net learns from, and samples of
 the second half that judge it."""
-NET_REACH, MIN_CHANCE = 3.0, 1e-13
+NET_CUT_OFF, MIN_CHANCE = 3.0, 1e-13
 """Quartile ranges from the median at which a net's numbers are cut off, and its
 least probability."""
-CHANCE, GAIN = 4.0, 1.1
+MIN_NET_SEPARATION, MIN_NET_GAIN = 4.0, 1.1
 """The net is learnt where this try tells the inputs apart by more standard errors than chance
 does, and by this many times more than the best of the others."""
 
@@ -479,7 +480,7 @@ class HalfTables:
     def label_rows(self, most: int, pieces: int = 1, *, totals: bool = False) -> Labelled:
         """Rows of both inputs, fewer where they are long, and which input each is of."""
         count = self.columns.count
-        most = max(1000, min(most, CELLS // (pieces * count)))
+        most = max(1000, min(most, MAX_TRAINING_CELLS // (pieces * count)))
         parts = [table[:most] if totals else table[:most, :count] for table in self.matrices]
         return np.concatenate(parts), np.repeat([1, 0], [len(part) for part in parts])
 
@@ -488,7 +489,7 @@ class HalfTables:
 
 
 def learn_linear(first: HalfTables, second: HalfTables) -> ByClassifier:
-    one, two = (half.label_rows(MOST) for half in (first, second))
+    one, two = (half.label_rows(MAX_TRAINING_DRAWS) for half in (first, second))
     both = np.concatenate([one[0], two[0]]), np.concatenate([one[1], two[1]])
     models = tuple(LinearProjection.fit(*rows) for rows in (one, two, both))
     return first.ordering("linear", HalfModels(models))
@@ -496,7 +497,8 @@ def learn_linear(first: HalfTables, second: HalfTables) -> ByClassifier:
 
 def learn_additive(first: HalfTables, second: HalfTables) -> ByClassifier | None:
     """The additive one; nothing where every coordinate is constant."""
-    model = PiecewiseFeatures.fit(*(half.label_rows(MOST, PIECES) for half in (first, second)))
+    rows = [half.label_rows(MAX_TRAINING_DRAWS, PIECE_COUNT) for half in (first, second)]
+    model = PiecewiseFeatures.fit(*rows)
     return None if model is None else first.ordering("additive", model)
 
 
@@ -508,7 +510,7 @@ def learn_trees(first: HalfTables, second: HalfTables) -> ByClassifier:
 def _fit_trees(tables: HalfTables) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    rows, labels = tables.label_rows(TREES_MOST, PIECES, totals=True)
+    rows, labels = tables.label_rows(MAX_TREE_DRAWS, PIECE_COUNT, totals=True)
     trees = HistGradientBoostingClassifier(
         max_iter=20,
         learning_rate=0.2,
@@ -522,7 +524,7 @@ def _fit_trees(tables: HalfTables) -> Any:
 
 
 def learn_net(first: HalfTables, second: HalfTables) -> ByClassifier:
-    models = HalfModels((fit_net(first, NET_MOST), fit_net(second, NET_MOST)))
+    models = HalfModels((fit_net(first, MAX_NET_DRAWS), fit_net(second, MAX_NET_DRAWS)))
     return first.ordering("small net's", models)
 
 
@@ -534,12 +536,12 @@ def fit_net(tables: HalfTables, most: int) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import FunctionTransformer, RobustScaler
 
-    rows, labels = tables.label_rows(most, PIECES)
+    rows, labels = tables.label_rows(most, PIECE_COUNT)
     batch = min(len(rows), max(64, min(512, len(rows) // 64)))
     net = MLPClassifier(
         64, alpha=1e-3, batch_size=batch, learning_rate_init=0.01, max_iter=10, random_state=0
     )
-    cut_off = FunctionTransformer(np.clip, kw_args={"a_min": -NET_REACH, "a_max": NET_REACH})
+    cut_off = FunctionTransformer(np.clip, kw_args={"a_min": -NET_CUT_OFF, "a_max": NET_CUT_OFF})
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # ten passes are enough to compare
         return make_pipeline(RobustScaler(), cut_off, net).fit(rows, labels)
@@ -550,16 +552,18 @@ def net_pays(first: HalfTables, second: HalfTables, others: list[tuple[Array, Ar
     apart better than the others do, whose scores of the second half are given (with, without)."""
     count = first.columns.count
     smallest = min(len(part) for half in (first, second) for part in half.matrices)
-    if count < 2 or smallest < NET_FEWEST:
+    if count < 2 or smallest < MIN_NET_DRAWS:
         return False
     with one_thread():
-        net = fit_net(first, GLANCE)
-        parts = [score_rows(net, part[:JUDGES, :count]) for part in second.matrices]
+        net = fit_net(first, MAX_TRIAL_DRAWS)
+        parts = [score_rows(net, part[:MAX_JUDGING_DRAWS, :count]) for part in second.matrices]
     sizes = len(parts[0]), len(parts[1])
-    best = max(
-        (measure_separation(one[:JUDGES], two[:JUDGES], sizes) for one, two in others), default=0.0
-    )
-    return measure_separation(parts[0], parts[1], sizes) > max(CHANCE, GAIN * best)
+
+    def tell_apart(one: Array, two: Array) -> float:
+        return measure_separation(one[:MAX_JUDGING_DRAWS], two[:MAX_JUDGING_DRAWS], sizes)
+
+    best = max((tell_apart(one, two) for one, two in others), default=0.0)
+    return tell_apart(parts[0], parts[1]) > max(MIN_NET_SEPARATION, MIN_NET_GAIN * best)
 
 
 CLASSIFIER_LEARNERS = (learn_additive, learn_trees, learn_linear)

@@ -219,9 +219,14 @@ class ByTellingPart(Distinguisher):
         words = self._words(abs(threshold))
         return self.lead + join_words(words, len(words))
 
-    @abstractmethod
     def _words(self, least: float) -> list[str]:
         """What outputs of at least this score have, the most telling first."""
+        ranked = sorted(self._parts(), key=lambda part: -part[0])
+        return [token_words(token, absent) for value, token, absent in ranked if value >= least]
+
+    def _parts(self) -> Iterator[tuple[float, Token, bool]]:
+        """How telling each part is, the part, and whether it is its absence that tells."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -285,7 +290,7 @@ class ByBin(Distinguisher):
 
 MAX_FLOATS = 4_000_000
 """Floats of each input that are looked at."""
-LEAST_LOOKED = 1000
+MAX_GLANCED_OUTPUTS = 1000
 """Outputs among which there must be a float that is no whole number."""
 MAX_TABLES = 16
 """Places of floats that are kept: the ones whose marks differ most."""
@@ -294,14 +299,14 @@ DOUBT_COUNT = 10
 MIN_SHARE = 0.002
 """A place in a smaller share of the outputs is left out."""
 
-MANTISSA, BIAS, POWERS = 52, 1023, 2048
+MANTISSA_BITS, EXPONENT_BIAS, EXPONENT_COUNT = 52, 1023, 2048
 LOWEST_EXPONENT = -1074
 """The lowest bit that a float can have is 2^-1074."""
-NO_FLOAT_CODE = 2 * (POWERS + MANTISSA)
+NO_FLOAT_CODE = 2 * (EXPONENT_COUNT + MANTISSA_BITS)
 """The mark of 0, and of what is no finite float; the next one is that of −0."""
 MAX_EXACT_INTEGER = 2**53
 """Whole numbers from here on are not all floats."""
-COARSE, FINE = "coarse", "fine"
+COARSE_GRAIN, FINE_GRAIN = "coarse", "fine"
 
 
 def float_marks(values: Array) -> dict[str, Array]:
@@ -312,22 +317,25 @@ def float_marks(values: Array) -> dict[str, Array]:
             np.abs(signed) < MAX_EXACT_INTEGER, signed, np.sign(signed) * (signed & -signed)
         )
     bits = np.ascontiguousarray(values, dtype=np.float64).view(np.uint64)
-    power = ((bits >> np.uint64(MANTISSA)) & np.uint64(POWERS - 1)).astype(np.int64)
-    leading = (power > 0).astype(np.uint64) << np.uint64(MANTISSA)
-    fraction = (bits & np.uint64(2**MANTISSA - 1)) | leading
+    power = ((bits >> np.uint64(MANTISSA_BITS)) & np.uint64(EXPONENT_COUNT - 1)).astype(np.int64)
+    leading = (power > 0).astype(np.uint64) << np.uint64(MANTISSA_BITS)
+    fraction = (bits & np.uint64(2**MANTISSA_BITS - 1)) | leading
     lowest = fraction & (~fraction + np.uint64(1))
-    zeros = (lowest.astype(np.float64).view(np.uint64) >> np.uint64(MANTISSA)).astype(np.int64)
-    zeros -= BIAS
+    zeros = (lowest.astype(np.float64).view(np.uint64) >> np.uint64(MANTISSA_BITS)).astype(np.int64)
+    zeros -= EXPONENT_BIAS
     sign = (bits >> np.uint64(63)).astype(np.int64)
-    plain = (fraction != 0) & (power < POWERS - 1)
+    plain = (fraction != 0) & (power < EXPONENT_COUNT - 1)
     unit = np.maximum(power, 1) - 1 + zeros  # above `LOWEST_EXPONENT`
     zero = bits << np.uint64(1) == 0
     coarse = np.where(plain, 2 * unit + sign, NO_FLOAT_CODE + (zero & (sign == 1)))
-    fine = np.where(plain, ((power * (MANTISSA + 1)) + zeros) * 2 + sign, 0)
-    return {COARSE: coarse, FINE: fine}
+    fine = np.where(plain, ((power * (MANTISSA_BITS + 1)) + zeros) * 2 + sign, 0)
+    return {COARSE_GRAIN: coarse, FINE_GRAIN: fine}
 
 
-TABLE_SIZES = {COARSE: NO_FLOAT_CODE + 2, FINE: POWERS * (MANTISSA + 1) * 2}
+TABLE_SIZES = {
+    COARSE_GRAIN: NO_FLOAT_CODE + 2,
+    FINE_GRAIN: EXPONENT_COUNT * (MANTISSA_BITS + 1) * 2,
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,7 +375,7 @@ class ByBits(ByTellingPart):
         tables = []
         for place, columns in _float_columns(*samples):
             both = [float_marks(column) for column in columns]
-            for grain in (COARSE, FINE):
+            for grain in (COARSE_GRAIN, FINE_GRAIN):
                 counts = [np.bincount(each[grain], minlength=TABLE_SIZES[grain]) for each in both]
                 tables.append(MarkTable.of(place, grain, counts, sizes))
             if len(tables) > 4 * MAX_TABLES:
@@ -379,7 +387,7 @@ class ByBits(ByTellingPart):
         seen: dict[Place, tuple[Array, dict[str, Array]]] = {}
         for table in self.tables:
             if table.place not in seen:
-                there, values = _numbers_at(outputs, table.place)
+                there, values = _read_place(outputs, table.place)
                 seen[table.place] = there, float_marks(values)
             there, both = seen[table.place]
             best[there] = np.maximum(best[there], self.sign * table.scores[both[table.grain]])
@@ -393,7 +401,7 @@ class ByBits(ByTellingPart):
         coarse_words, fine_words = [], []
         for place in dict.fromkeys(table.place for table in self.tables):
             where = f"output{place_words(place)}" if place else "the output"
-            coarse, fine = (told.get((place, grain), []) for grain in (COARSE, FINE))
+            coarse, fine = (told.get((place, grain), []) for grain in (COARSE_GRAIN, FINE_GRAIN))
             coarse_words += [f"{where} {words}" for words in _coarse_words(coarse)]
             fine_words += [f"{where} {words}" for words in _fine_words(fine, set(coarse))]
         return coarse_words + fine_words
@@ -419,10 +427,10 @@ def _float_columns(with_: Outputs, without: Outputs) -> Iterator[tuple[Place, tu
                         places[place] = places.get(place, 0) + 1
         least = max(2, MIN_SHARE * (len(with_) + len(without)))
         for place in [place for place, count in places.items() if count >= least]:
-            yield place, (_numbers_at(with_, place)[1], _numbers_at(without, place)[1])
+            yield place, (_read_place(with_, place)[1], _read_place(without, place)[1])
 
 
-def _numbers_at(outputs: Outputs, place: Place) -> tuple[Array, Array]:
+def _read_place(outputs: Outputs, place: Place) -> tuple[Array, Array]:
     """Which draws have a number at a place, and these numbers."""
     if outputs.kind == FORMS:
         numbers = [about.numbers.get(place) for about in outputs.descriptions]
@@ -442,11 +450,11 @@ def has_bits(outputs: Outputs, *, floats: bool = True) -> bool:
 def _has_fractions(outputs: Outputs) -> bool:
     """Whether there is a float that is no whole number."""
     if outputs.kind != FORMS:
-        some = outputs.values[:LEAST_LOOKED]
+        some = outputs.values[:MAX_GLANCED_OUTPUTS]
         return outputs.values.dtype.kind == "f" and bool((some != np.floor(some)).any())
     return any(
         _has_bits(number)
-        for about in outputs.descriptions[:LEAST_LOOKED]
+        for about in outputs.descriptions[:MAX_GLANCED_OUTPUTS]
         for number in about.numbers.values()
     )
 
@@ -476,10 +484,12 @@ def _coarse_words(told: list[int]) -> Iterator[str]:
 def _fine_words(told: list[int], known: set[int]) -> Iterator[str]:
     """Marks by the exponent, too; not those that a coarse one has said."""
     for mark in told:
-        power, zeros = divmod(mark // 2, MANTISSA + 1)
+        power, zeros = divmod(mark // 2, MANTISSA_BITS + 1)
         lowest, sign = max(power, 1) - 1 + zeros, mark % 2
         if 2 * lowest + sign not in known and mark:
-            start = f"{'−' if sign else ''}{'1' if power else '0'}.…·2^{max(power, 1) - BIAS}"
+            start = (
+                f"{'−' if sign else ''}{'1' if power else '0'}.…·2^{max(power, 1) - EXPONENT_BIAS}"
+            )
             yield f"is {start} with the lowest bit 2^{lowest + LOWEST_EXPONENT}"
 
 
@@ -580,14 +590,9 @@ class ByToken(ByTellingPart):
             scores[number] = score
         return self.sign * scores
 
-    def _words(self, least: float) -> list[str]:
-        parts = [
-            (value, token_words(token, absent))
-            for absent, tokens in ((False, self.present), (True, self.absent))
-            for token, value in tokens.items()
-            if value >= least
-        ]
-        return [words for _, words in sorted(parts, key=lambda part: -part[0])]
+    def _parts(self) -> Iterator[tuple[float, Token, bool]]:
+        for absent, tokens in ((False, self.present), (True, self.absent)):
+            yield from ((value, token, absent) for token, value in tokens.items())
 
 
 def _best_tokens(tokens: list[Token], scores: Array) -> dict[Token, float]:
@@ -604,7 +609,7 @@ REPEATED_SHARE = 0.05
 """A column whose values number at most this share of the draws is one of codes."""
 GLANCE_DRAWS = 5000
 """Draws that are looked at first for values that come again."""
-SENTINEL, CELLS_OFTEN, CELLS_MOST = 0.0005, 10, 64
+SENTINEL_SHARE, MIN_SENTINEL_CELLS, MAX_SENTINELS = 0.0005, 10, 64
 """A value in this share of a column, and so often, is a code among numbers of which hardly any
 comes again; this many of them are kept."""
 
@@ -625,8 +630,8 @@ def code_values(column: Array) -> tuple[Array, Array] | None:
     values, counts = np.unique(column, return_counts=True)
     if again >= min(len(some), len(some) ** 2 / (2 * most)) / 4 and len(values) <= most:
         return (values, counts) if len(values) > 1 else None
-    often = np.flatnonzero(counts >= max(CELLS_OFTEN, SENTINEL * len(column)))
-    kept = np.sort(often[np.argsort(-counts[often], kind="stable")[:CELLS_MOST]])
+    often = np.flatnonzero(counts >= max(MIN_SENTINEL_CELLS, SENTINEL_SHARE * len(column)))
+    kept = np.sort(often[np.argsort(-counts[often], kind="stable")[:MAX_SENTINELS]])
     return (values[kept], counts[kept]) if len(kept) else None
 
 
@@ -663,14 +668,10 @@ class ByCell(ByTellingPart):
             best = np.maximum(best, np.where(found, self.sign * logs[places], 0.0))
         return self.sign * best
 
-    def _words(self, least: float) -> list[str]:
-        parts = [
-            (self.sign * float(log), token_words(TokenAt((column,), float(value))))
-            for column, (values, logs) in self.columns.items()
-            for value, log in zip(values, logs, strict=True)
-            if self.sign * log >= least
-        ]
-        return [words for _, words in sorted(parts, key=lambda part: -part[0])]
+    def _parts(self) -> Iterator[tuple[float, Token, bool]]:
+        for column, (values, logs) in self.columns.items():
+            for value, log in zip(values.tolist(), logs.tolist(), strict=True):
+                yield self.sign * log, TokenAt((column,), value), False
 
 
 def _find_values(values: Array, cells: Array) -> tuple[Array, Array]:

@@ -41,16 +41,16 @@ from whosin.audit.sampling import (
 from whosin.exact import Array
 
 # What is tried on the outputs of a search: orderings, with scores for draws they have not seen.
-# Everything here happens on samples that are not counted afterwards. `STRATEGIES` are the kinds of
-# orderings, the plainest first: each says by itself to which outputs it applies. What is cheap to
-# learn is learnt three times: each half of the samples judges what the other half learnt, and both
-# together order the outputs of the final event. Places are chosen on the first half alone, and
-# single places and the bits of floats at many places are judged by the second.
+# Everything here happens on samples that are not counted afterwards. `DISTINGUISHER_STRATEGIES` are
+# the kinds of orderings, the plainest first: each says by itself to which outputs it applies. What
+# is cheap to learn is learnt three times: each half of the samples judges what the other half
+# learnt, and both together order the outputs of the final event. Places are chosen on the first
+# half alone, and single places and the bits of floats at many places are judged by the second.
 
 
 FEW_OUTPUTS = 64
 """Up to this many different outputs a table of counts leaves nothing for a classifier to find."""
-SENTINEL, OFTEN = 0.0005, 10
+SENTINEL_SHARE, MIN_SENTINEL_DRAWS = 0.0005, 10
 """An output in this share of all draws, and so often, is one by itself among floats of which hardly
 any comes again."""
 Pair = tuple[Outputs, Outputs]
@@ -151,7 +151,7 @@ class SampleHalves:
     def comes_again(self) -> bool:
         """Whether whole outputs are worth counting: most come again, or one does so often."""
         draws = len(self.both[0]) + len(self.both[1])
-        often = int(self.repeats.max()) >= max(OFTEN, SENTINEL * draws)
+        often = int(self.repeats.max()) >= max(MIN_SENTINEL_DRAWS, SENTINEL_SHARE * draws)
         return self.kind == FORMS or self.distinct <= draws / 2 or often
 
     @cached_property
@@ -282,7 +282,7 @@ def try_float_bits(halves: SampleHalves) -> Iterator[DistinguisherScores]:
                 yield halves.score_second_half(replace(once, sign=sign))
 
 
-STRATEGIES = [
+DISTINGUISHER_STRATEGIES = [
     try_values,
     try_frequencies,
     try_bins,
@@ -299,7 +299,7 @@ def score_distinguishers(
     """What is worth trying for outputs of this kind, the plainest first; at least one."""
     halves = SampleHalves.of(first, second, float_bits=float_bits)
     with one_thread():
-        tried = [scored for strategy in STRATEGIES for scored in strategy(halves)]
+        tried = [scored for strategy in DISTINGUISHER_STRATEGIES for scored in strategy(halves)]
     return tried if float_bits else [replace(each, float_bits=False) for each in tried]
 
 
@@ -307,7 +307,7 @@ def score_distinguishers(
 # counted afterwards, so approximations are allowed: they cost strength, never validity.
 
 
-MANY, SOME = 2000, 200
+ROUGH_EVENT_COUNT, SMOOTH_EVENT_COUNT = 2000, 200
 """More than a few nested events count as this many when the search judges its own estimates; fewer
 where values or a classifier order them, and their tails are no accident."""
 SCARCE_COUNT = 12
@@ -317,10 +317,10 @@ MODEST_LOG_RATIO = math.log(2)
 FAR_DEVIATIONS = 2.0
 """An estimate that is this much above its promise comes from an event that the other input hardly
 has."""
-HOPE, FAINT = 1.0, 1e-3
+HOPED_DEVIATIONS, FAINT_PROMISE = 1.0, 1e-3
 """Where nothing is sure, an event of a smooth ordering is worth trying that is this many standard
 errors above 0; it promises next to nothing."""
-DARING, AMPLE = 1.0, 200
+LIKELY_DEVIATIONS, MIN_AMPLE_DRAWS = 1.0, 200
 """How many standard errors below its likely value an event is taken for, and how often each input
 must have it: the best of many rarer ones is an accident."""
 CERTAIN_SHARE = 0.9
@@ -469,7 +469,7 @@ class NestedEvents:
             # Every level in the tail, where single draws matter, then evenly spaced ones.
             levels = np.concatenate([levels[:-2000:-1], levels[-2000 :: -(len(levels) // 2000)]])
         # The more events there are to choose from, the more the best of them flatters itself.
-        many = MANY if not scored.smooth else SOME
+        many = ROUGH_EVENT_COUNT if not scored.smooth else SMOOTH_EVENT_COUNT
         # A classifier with few scores was one of many that could have been learnt.
         few = len(levels) <= FEW_OUTPUTS and not (scored.smooth and scored.matched is not None)
         caution = math.sqrt(2 * math.log(1 + (len(levels) if few else many)))
@@ -483,18 +483,22 @@ class NestedEvents:
         z, size = -float(ndtri(error)), len(scores)
         promise = estimate - spread * math.sqrt(z * z / draws + caution**2 / size)
         # A tail of single draws is an accident for smooth orderings, too.
-        most = caution if few else max(caution, math.sqrt(2 * math.log(1 + MANY)))
+        most = caution if few else max(caution, math.sqrt(2 * math.log(1 + ROUGH_EVENT_COUNT)))
         told = _rare_log_ratio(excess * size, q * size, math.sqrt(z * z * size / draws + most**2))
         promise = np.where(
             counts < SCARCE_COUNT, np.maximum(promise, np.minimum(told, MODEST_LOG_RATIO)), promise
         )
         # With a handful of hits to come no test says anything.
         promise = np.where(p * draws >= 3, promise, -np.inf)
-        ample = (counts >= AMPLE) & (hits >= AMPLE)
+        ample = (counts >= MIN_AMPLE_DRAWS) & (hits >= MIN_AMPLE_DRAWS)
         doubt, loss = spread / math.sqrt(size), spread * z / math.sqrt(draws)
-        if promise.max() <= 0 and many < MANY:  # nothing is sure: the likeliest, if it is one
-            hope = estimate - np.hypot(loss, HOPE * doubt)
-            promise = np.maximum(promise, FAINT * np.where(counts < SCARCE_COUNT, -np.inf, hope))
+        if (
+            promise.max() <= 0 and many < ROUGH_EVENT_COUNT
+        ):  # nothing is sure: the likeliest, if it is one
+            hope = estimate - np.hypot(loss, HOPED_DEVIATIONS * doubt)
+            promise = np.maximum(
+                promise, FAINT_PROMISE * np.where(counts < SCARCE_COUNT, -np.inf, hope)
+            )
         rare = _promise_rare_events(hits, counts, (len(scores), len(others)), draws, error, delta)
         return cls(scored, favours, levels, promise, estimate, doubt, loss, p, ample, rare)
 
@@ -503,13 +507,14 @@ class NestedEvents:
         what is sure, and no more where chance orders the tail.
 
         An event that was rarely seen is drawn towards the scale (the posterior mean of a normal
-        variable with mean and standard deviation `scale`), and `DARING` standard errors are left.
+        variable with mean and standard deviation `scale`), and `LIKELY_DEVIATIONS` standard errors
+        are left.
         """
         if not self.scored.smooth:
             return self.promise
         weight = scale**2 / (scale**2 + self.doubt**2)
         mean = scale + weight * (self.estimate - scale)
-        hope = mean - DARING * self.doubt * np.sqrt(weight) - self.loss
+        hope = mean - LIKELY_DEVIATIONS * self.doubt * np.sqrt(weight) - self.loss
         return np.maximum(self.promise, np.where(self.ample, hope, -np.inf))
 
     def deep(self, promise: Array) -> Array:

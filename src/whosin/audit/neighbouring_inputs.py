@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -48,7 +48,6 @@ from whosin.audit.sampling import (
 from whosin.audit.snapshots import MAX_PARTS, Raised, Token
 from whosin.audit.synthetic_data import TableColumns, read_parts
 from whosin.errors import InvalidInput, UnknownName, invalid_value, read_whole, shorten_value, spell
-from whosin.exact import rational
 
 # Two neighbouring inputs: how well can one tell from its output which of two inputs a mechanism
 # had? The event is chosen on one set of samples and counted on fresh ones, by an exact test
@@ -59,7 +58,7 @@ SEARCH_SHARE = 0.25
 """The part of the samples that usually looks for the event; the rest is counted."""
 STAGE_SHARES = (1 / 16, SEARCH_SHARE, 1 / 2)
 """A first look, the usual one, and a long one where nothing shows."""
-CLEAR, FAINT = 0.8, 0.01
+CLEAR_SHARE, FAINT_SHARE = 0.8, 0.01
 """After the first look an event is counted if it surely shows this part of its estimate; after the
 usual one, if it promises anything."""
 LARGE_LOG_RATIO = 1.0
@@ -140,7 +139,7 @@ def search_events(inputs: OutputPair, terms: AuditTerms) -> tuple[SampleHalves, 
     """Search as long as it pays: samples go where leakage shows, or into a longer search."""
     seen: SampleHalves | None = None
     chosen: Choices | None = None
-    for share, enough in zip(STAGE_SHARES, (CLEAR, FAINT, 0.0), strict=True):
+    for share, enough in zip(STAGE_SHARES, (CLEAR_SHARE, FAINT_SHARE, 0.0), strict=True):
         size = round(terms.samples * share)
         if share < SEARCH_SHARE and size < GLANCE_DRAWS:
             continue
@@ -323,10 +322,8 @@ class InputPair:
     without: object
 
 
-def neighbouring_vectors(
-    length: int, relation: str = "add-remove", base: object = 0
-) -> list[InputPair]:
-    """Pairs of vectors of `length` query answers around `base`.
+def neighbouring_vectors(length: int, relation: str = "add-remove") -> list[InputPair]:
+    """Pairs of vectors of `length` query answers.
 
     >>> [pair.name for pair in neighbouring_vectors(2)]
     ['first query', 'last query', 'all queries']
@@ -334,7 +331,6 @@ def neighbouring_vectors(
     if relation not in NEIGHBOUR_RELATIONS:
         raise UnknownName("relation", str(relation), NEIGHBOUR_RELATIONS)
     length = read_whole(length, "length", 1)
-    start = float(rational(base, "base"))
     zero, one = np.zeros(length), np.ones(length)
     first, last = zero.copy(), zero.copy()
     first[0] = last[-1] = 1
@@ -361,7 +357,7 @@ def neighbouring_vectors(
     for name, up, down in result:
         key = (up.tobytes(), down.tobytes())
         if key not in pairs and (up != down).any():
-            pairs[key] = InputPair(name, up + start, down + start)
+            pairs[key] = InputPair(name, up, down)
     return list(pairs.values())
 
 
@@ -401,7 +397,6 @@ MAX_PAIRS = 1000
 """Pairs that are tried at most."""
 NEARBY_PAIRS = 4
 """Pairs that compete at each step of a climb: the best one and others near it."""
-Move = Callable[[InputPair, np.random.Generator], InputPair]
 
 
 def search(  # noqa: PLR0913 (public parameters, all by name)
@@ -414,7 +409,6 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
     seed: int | None = None,
     progress: Progress | None = None,
     climb: int = 0,
-    move: Move = shift_pair,
     timing: bool = False,
     float_bits: bool = True,
 ) -> Audit:
@@ -424,10 +418,8 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
         pairs: of inputs (with, without): from `neighbouring_vectors`, or any of your own, also a
             generator.
         samples: draws of each input, over all pairs and stages together.
-        climb: how many times the best pair competes with pairs nearby (hill climbing), on a part
-            of the same samples.
-        move: makes a pair nearby, `move(pair, rng)`; by default answers of a vector are moved in
-            both inputs alike.
+        climb: how many times the best pair competes with pairs nearby (hill climbing), in which
+            answers of a vector are moved in both inputs alike, on a part of the same samples.
         mechanism, timing, float_bits: as for `two_worlds`.
     """
     terms = AuditTerms.read(samples, confidence, delta, seed, progress, float_bits)
@@ -461,7 +453,7 @@ def search(  # noqa: PLR0913 (public parameters, all by name)
     rng = np.random.default_rng(terms.seeds.spawn(1)[0])
     for _ in range(climbs):
         spent += share // NEARBY_PAIRS * NEARBY_PAIRS
-        nearby = [best.pair, *(move(best.pair, rng) for _ in range(NEARBY_PAIRS - 1))]
+        nearby = [best.pair, *(shift_pair(best.pair, rng) for _ in range(NEARBY_PAIRS - 1))]
         winner = compete([enter(pair) for pair in nearby])[0]
         if winner.pair is best.pair:  # which is better known now
             best.look(winner.seen, terms)

@@ -161,12 +161,12 @@ def _is_text(value: tuple[float | str, ...]) -> bool:
 
 MAX_BLOCK_LENGTH = 400
 """Outputs in a block that is looked for; nearly constant samples would need longer ones."""
-DIGITS, LAST_BITS = 12, 8
+ROUNDED_DIGITS, MAX_BLURRED_BITS = 12, 8
 """A float that differs from its first 12 digits in more than its last bits was not rounded: chance
 does not draw it twice, unless all are on a grid."""
-FINE, COARSE = 1e-10, 1e-4
+GRID_TOLERANCE, MIN_GRID_STEP = 1e-10, 1e-4
 """Of the range of numbers: what arithmetic with floats may blur, and the least step of a grid."""
-REPEATED, OFTEN = 0.02, 20
+BOOTSTRAP_SHARE, MAX_REPEATS = 0.02, 20
 """A share of unrounded floats that come again, each at most this often, is that of a bootstrap."""
 
 
@@ -247,9 +247,9 @@ def _check_bootstrap(outputs: Outputs, name: str) -> None:
     if outputs.kind == FORMS or outputs.values.dtype.kind != "f":
         return
     keys, index, counts = np.unique(outputs.keys(), return_index=True, return_counts=True)
-    again = (counts > 1) & (counts <= OFTEN)
+    again = (counts > 1) & (counts <= MAX_REPEATS)
     share = counts[again].sum() / len(outputs)
-    if share < REPEATED:
+    if share < BOOTSTRAP_SHARE:
         return
     values = outputs.values[index].reshape(len(keys), -1)[again][:2000]
     if any(_are_unrounded(column) and not _lie_on_grid(column) for column in values.T):
@@ -261,10 +261,11 @@ def _check_bootstrap(outputs: Outputs, name: str) -> None:
 def _are_unrounded(values: Array) -> bool:
     """Whether most have all the digits of a float. What arithmetic does to the last bits of a
     rounded number (0.1 × 3) adds none."""
-    rounded = np.array([float(f"{value:.{DIGITS}g}") for value in values.tolist()])
+    texts = (np.format_float_scientific(value, ROUNDED_DIGITS - 1, False) for value in values)
+    rounded = np.array([float(text) for text in texts])
     with np.errstate(invalid="ignore"):
         return bool(
-            np.mean(np.abs(values - rounded) > LAST_BITS * np.spacing(np.abs(values))) > 0.5
+            np.mean(np.abs(values - rounded) > MAX_BLURRED_BITS * np.spacing(np.abs(values))) > 0.5
         )
 
 
@@ -274,11 +275,11 @@ def _lie_on_grid(values: Array) -> bool:
     distances = distances - distances[:1]
     if len(distances) < 3:
         return True  # two numbers are on some grid
-    fine, step = float(distances[-1]) * FINE, 0.0
+    fine, step = float(distances[-1]) * GRID_TOLERANCE, 0.0
     for distance in distances[1:].tolist():
         common, rest = distance, step
         while rest > fine:
             common, rest = rest, abs(math.remainder(common, rest))
         # A whole part of the distance again: what rounding blurred would grow from step to step.
         step = distance / round(distance / common)
-    return step > float(distances[-1]) * COARSE
+    return step > float(distances[-1]) * MIN_GRID_STEP

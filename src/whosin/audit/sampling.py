@@ -349,7 +349,7 @@ def _refuse_signature(mechanism: Any) -> InvalidInput:
 
 clock = time.perf_counter_ns
 """What the time is read from, in nanoseconds."""
-TURNS, LEAST_CALL = 32, 64
+CALL_TURNS, MIN_CALL_DRAWS = 32, 64
 """Calls in which the draws of one input are made, and draws that each of them makes at least."""
 CHUNK_DRAWS = 250_000
 """Draws asked for in one call at most: a million vectors at once would not fit a small machine."""
@@ -466,7 +466,7 @@ class MechanismPair:
 
     def _interleave_calls(self, size: int) -> DrawnPair:
         """Several calls for each input, in an order that is chosen at random."""
-        calls = max(1, math.ceil(size / CHUNK_DRAWS), min(TURNS, size // LEAST_CALL))
+        calls = max(1, math.ceil(size / CHUNK_DRAWS), min(CALL_TURNS, size // MIN_CALL_DRAWS))
         sizes = [size // calls + (number < size % calls) for number in range(calls)]
         parts: tuple[list[Outputs], list[Outputs]] = [], []
         for side in self.turns.permutation(np.repeat((0, 1), calls)).tolist():

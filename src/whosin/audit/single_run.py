@@ -119,7 +119,7 @@ MAX_EPSILON = 40.0
 EPSILON_TOLERANCE = 1e-4
 LOOK_ERROR = 0.25
 """The part of the error at which one number of guesses implies its ε."""
-CELLS, FEW_CELLS, LONG = 12, 4, 20_000
+RATE_CELL_COUNT, FEW_RATE_CELLS, MANY_CANARIES = 12, 4, 20_000
 """Cells of rates, and fewer where many canaries leave few rates possible."""
 BISECTION_STEPS = 60
 """Values of ε that are looked at where the p-value need not grow with ε."""
@@ -267,7 +267,9 @@ def _guess_rates(guesses: Guesses, canaries: int, rates: Rates) -> tuple[Rates, 
     low, high = rates
     if low == high or guesses.inside == guesses.tried or not any(guesses.inside):
         return ((low, high),)
-    edges = np.linspace(low, high, (CELLS if canaries <= LONG else FEW_CELLS) + 1)
+    edges = np.linspace(
+        low, high, (RATE_CELL_COUNT if canaries <= MANY_CANARIES else FEW_RATE_CELLS) + 1
+    )
     return tuple((float(one), float(two)) for one, two in pairwise(edges))
 
 

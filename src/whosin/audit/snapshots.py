@@ -50,10 +50,10 @@ class NotANumber:
     bits: int = USUAL_NAN
 
     def __repr__(self) -> str:
-        return "NaN" if self.bits == USUAL_NAN else f"NaN({self.bits:#x})"
+        return "NaN" if self.bits == USUAL_NAN else f"NaN({hex(self.bits)})"
 
 
-NAN = NotANumber()
+PLAIN_NAN = NotANumber()
 
 
 class NegativeZero(float):
@@ -76,7 +76,7 @@ def freeze_float(value: float) -> Any:
     """A float; −0.0 and NaN as values of their own."""
     if value != value:
         bits = int(np.float64(value).view(np.uint64))
-        return NAN if bits == USUAL_NAN else NotANumber(bits)
+        return PLAIN_NAN if bits == USUAL_NAN else NotANumber(bits)
     return value if value or math.copysign(1.0, value) > 0 else NEGATIVE_ZERO
 
 
@@ -85,7 +85,7 @@ def drop_float_bits(form: Any) -> Any:
     if isinstance(form, NegativeZero):
         return 0.0
     if isinstance(form, NotANumber):
-        return NAN
+        return PLAIN_NAN
     if isinstance(form, tuple):
         return tuple([drop_float_bits(each) for each in form])
     if isinstance(form, frozenset):
@@ -285,7 +285,7 @@ Place = tuple[Any, ...]
 
 MAX_PARTS = 20_000
 """Parts of one output that are described; the result of an audit says so where there are more."""
-MOST_BYTES, MOST_VALUES = 4096, 64
+MAX_READ_BYTES, MAX_BYTE_TOKENS = 4096, 64
 """Bytes of an output that are read one by one, and those whose values are tokens."""
 MAX_TEXT_LENGTH = 1_000_000
 """Letters of a text that are read as JSON or searched for numbers."""
@@ -437,7 +437,7 @@ def _read_part(form: Any, place: Place, about: Description) -> Any:
         return _NUMERIC
     if kind is NotANumber:
         about.symbol(place, form)
-        about.symbol(place, NAN)  # whatever its payload
+        about.symbol(place, PLAIN_NAN)  # whatever its payload
         return _NOT_A_NUMBER
     if kind is bytes:
         return _read_bytes(form, place, about)
@@ -499,9 +499,9 @@ def _read_bytes(data: bytes, place: Place, about: Description) -> Any:
     about.symbol(place, data)
     about.numbers[(*place, "length")] = len(data)
     about.built(place, ENTRIES, len(data), _BYTES)
-    for position, byte in enumerate(data[:MOST_BYTES]):
+    for position, byte in enumerate(data[:MAX_READ_BYTES]):
         about.numbers[(*place, "byte", position)] = byte
-        if position < MOST_VALUES:
+        if position < MAX_BYTE_TOKENS:
             about.tokens[TokenAt((*place, "byte", position), byte)] = None
     try:
         text = data.decode()

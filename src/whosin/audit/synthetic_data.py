@@ -435,7 +435,7 @@ RISK_MEASURES = (single_out_by_value, single_out, measure_linkability, measure_i
 
 
 NEIGHBOUR_COUNT = 5
-QUERIES, CELLS = 60, 10
+QUERY_COUNT, DECILE_COUNT = 60, 10
 """Queries of counts, and the groups that a column of numbers is read in."""
 MIN_DISTANCE = 1e-6
 
@@ -462,7 +462,7 @@ def score_counts(synthetic: Any, rows: Any) -> Array:
     made, asked = _group_columns(known, known), _group_columns(cells, known)
     rng = np.random.default_rng(0)
     total = np.zeros(asked.shape[1])
-    for _ in range(QUERIES):
+    for _ in range(QUERY_COUNT):
         size = min(int(rng.integers(2, 5)), len(made))
         chosen = rng.choice(len(made), size, replace=False)
         both = np.concatenate([made[chosen], asked[chosen]], axis=1)
@@ -472,7 +472,7 @@ def score_counts(synthetic: Any, rows: Any) -> Array:
         made_share = np.bincount(synthetic_codes, minlength=codes.max() + 1)[own] / made.shape[1]
         usual = np.bincount(own, minlength=codes.max() + 1)[own] / len(own)
         total += np.log(made_share + 1 / made.shape[1]) - np.log(usual)
-    return total / QUERIES
+    return total / QUERY_COUNT
 
 
 def score_exact_values(synthetic: Any, rows: Any) -> Array:
@@ -543,8 +543,12 @@ def _group_columns(columns: tuple[Array, ...], known: tuple[Array, ...]) -> Arra
     """Columns as words, those of numbers by deciles of the synthetic table."""
     result = []
     for cells, made in zip(columns, known, strict=True):
-        if made.dtype.kind == "f" and cells.dtype.kind == "f" and len(np.unique(made)) > CELLS:
-            edges = np.quantile(made, np.linspace(0, 1, CELLS + 1)[1:-1], method="lower")
+        if (
+            made.dtype.kind == "f"
+            and cells.dtype.kind == "f"
+            and len(np.unique(made)) > DECILE_COUNT
+        ):
+            edges = np.quantile(made, np.linspace(0, 1, DECILE_COUNT + 1)[1:-1], method="lower")
             result.append(np.searchsorted(edges, cells).astype(str))
         else:
             result.append(cells.astype(str))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property, partial
@@ -216,7 +216,6 @@ def calibrate_process(
     process: Process,
     family: Family | None = None,
     delta: float = 0.0,
-    grids: tuple[float, ...] = LOSS_GRID_STEPS,
 ) -> ProcessPlan:
     """The least noise multiplier for which a process keeps a target.
 
@@ -237,12 +236,12 @@ def calibrate_process(
         raise Unsupported(message, field="family", value=family)
     failing = float(read_ranged(delta, "delta", "at least 0 and below 1"))
     if isinstance(target, RateTarget):
-        return _plan_rate(target, process, grids)
+        return _plan_rate(target, process)
 
     if not 0 < failing < 1:
         raise invalid_value("delta", "strictly between 0 and 1 for this target", delta)
     if target.stated_epsilon is not None:
-        return _plan_epsilon_delta(target, target.stated_epsilon, process, failing, grids)
+        return _plan_epsilon_delta(target, target.stated_epsilon, process, failing)
     ratio = float(target.ratio(adversary.low, adversary.high))
     if ratio == math.inf:
         raise InvalidInput(
@@ -252,11 +251,11 @@ def calibrate_process(
     def measured(profile: DeltaProfile) -> float:
         return failure_bound(profile, ratio)[0]
 
-    multiplier, value, grid = _least_multiplier(measured, process, failing, grids)
+    multiplier, value, grid = _least_multiplier(measured, process, failing)
     return ProcessPlan(process, target, multiplier, value, failing, grid, ("T18",))
 
 
-def _plan_rate(target: RateTarget, process: Process, grids: tuple[float, ...]) -> ProcessPlan:
+def _plan_rate(target: RateTarget, process: Process) -> ProcessPlan:
     """The least noise that keeps a rate of all tests: what they gain on guessing is searched."""
     target.need_room()
     if process.is_plain:
@@ -266,7 +265,7 @@ def _plan_rate(target: RateTarget, process: Process, grids: tuple[float, ...]) -
     def measured(profile: DeltaProfile) -> float:
         return target.reached(profile)[0] - guessing
 
-    multiplier, value, grid = _least_multiplier(measured, process, limit - guessing, grids)
+    multiplier, value, grid = _least_multiplier(measured, process, limit - guessing)
     rate = min(value + guessing, limit)
     return ProcessPlan(process, target, multiplier, rate, float(target.limit), grid, ())
 
@@ -282,7 +281,7 @@ def _plain_rate(target: RateTarget, process: Process) -> ProcessPlan:
 
 
 def _plan_epsilon_delta(
-    target: Target, exact: Fraction, process: Process, delta: float, grids: tuple[float, ...]
+    target: Target, exact: Fraction, process: Process, delta: float
 ) -> ProcessPlan:
     """The least noise that is (ε, δ)-differentially private, for this ε.
 
@@ -302,7 +301,7 @@ def _plan_epsilon_delta(
     def back(multiplier: float, grid: float) -> float:
         return measured(process.profile(multiplier, grid, reverse=True))
 
-    multiplier, value, grid = _least_multiplier(measured, process, delta, grids)
+    multiplier, value, grid = _least_multiplier(measured, process, delta)
     if process.sample_rate == 1:
         return ProcessPlan(process, target, multiplier, value, delta, grid, ())
     for step in range(BACKWARD_STEPS):
@@ -315,12 +314,10 @@ def _plan_epsilon_delta(
 
 
 def _least_multiplier(
-    measured: Callable[[DeltaProfile], float],
-    process: Process,
-    goal: float,
-    grids: tuple[float, ...],
+    measured: Callable[[DeltaProfile], float], process: Process, goal: float
 ) -> tuple[float, float, float]:
     """(multiplier, bound, grid): the least multiplier, found on ever finer grids."""
+    grids: Sequence[float] = LOSS_GRID_STEPS
 
     def bound(multiplier: float, grid: float) -> float:
         return measured(process.profile(multiplier, grid))

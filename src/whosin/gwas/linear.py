@@ -325,7 +325,7 @@ def stratify_study(
     names = [everybody[place] for place in places]
     design = read_design(groups.cases[counted], names, within, covar)
     strata = design.strata
-    chosen = match_snps(study.snps, snps)
+    chosen = locate_snps(study.snps, snps)
     tables = None
     if covar is None:
         listed = []
@@ -371,7 +371,7 @@ def span_columns(strata: Array, numbers: Array) -> Array:
     return np.asarray(basis[:, sizes > 1e-9 * sizes.max()])
 
 
-def match_snps(wanted: Snps, listed: Snps) -> Array:
+def locate_snps(wanted: Snps, listed: Snps) -> Array:
     """Where the SNPs of a study are in its file: they come in the same order."""
     rows = enumerate(zip(*listed.columns(), strict=True))
     found = []

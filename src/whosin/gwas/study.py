@@ -104,14 +104,11 @@ def count_bed(
 
 
 def open_study(
-    path: str | Path,
-    phenotypes: str | Path | None,
-    leave_out_no_sex: bool = False,
-    keep: KeepList = None,
+    path: str | Path, phenotypes: str | Path | None = None, leave_out_no_sex: bool = False
 ) -> tuple[Bed, Groups]:
     """A PLINK study's genotypes, checked, and who is a case or a control in it."""
     refuse_other_formats(path)
-    groups = read_people(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex, keep)[1]
+    groups = read_people(sibling_path(path, ".fam"), phenotypes, leave_out_no_sex)[1]
     return open_bed(path, groups.people, count_lines(sibling_path(path, ".bim"))), groups
 
 
@@ -255,8 +252,8 @@ def count_everybody(
     return np.concatenate([counts[0], counts[1][:, :3] if rest.any() else none], axis=1)
 
 
-def split_shards(bed: Bed, size: int = SHARD_BYTES) -> list[tuple[int, int]]:
-    step = max(1, size // bed.stride)
+def split_shards(bed: Bed) -> list[tuple[int, int]]:
+    step = max(1, SHARD_BYTES // bed.stride)
     return [(first, min(first + step, bed.snps)) for first in range(0, bed.snps, step)]
 
 
@@ -570,20 +567,13 @@ def _constant_sizes(counts: Array, name: str) -> tuple[int, int]:
     return int(cases[0]), int(controls[0])
 
 
-def count_bed_spark(
-    path: str | Path,
-    session: Any,
-    phenotypes: str | Path | None = None,
-    *,
-    leave_out_no_sex: bool = False,
-    shard_bytes: int = SHARD_BYTES,
-) -> Array:
+def count_bed_spark(path: str | Path, session: Any, phenotypes: str | Path | None = None) -> Array:
     """Genotype counts of a PLINK study (SNPs × 6), by the executors of a Spark session."""
     if not hasattr(session, "sparkContext"):
         raise invalid_value("session", "a SparkSession", type(session).__name__)
-    bed, groups = open_study(Path(path).resolve(), phenotypes, leave_out_no_sex)
+    bed, groups = open_study(Path(path).resolve(), phenotypes)
     context = session.sparkContext
-    ranges = split_shards(bed, read_whole(shard_bytes, "shard_bytes", 1))
+    ranges = split_shards(bed)
     shared = context.broadcast((bed, groups))
 
     def count(part: tuple[int, int]) -> tuple[int, Array]:

@@ -41,7 +41,7 @@ from whosin.gwas.linear import (
     RESIDUAL_UNITS,
     LinearTerms,
     StratifiedStudy,
-    match_snps,
+    locate_snps,
     read_design,
     weigh_genotypes,
 )
@@ -343,7 +343,7 @@ def read_trait_study(
         **vars(counted) | _merge_turns(counted),
         design=design,
         genotypes=genotypes,
-        places=match_snps(counted.snps, snps),
+        places=locate_snps(counted.snps, snps),
         people_places=places,
         trait=trait,
         values=trait.units(raw),

@@ -16,6 +16,7 @@ from whosin.app.cli.main import (
     plan_study,
     print_result,
     read_numbers,
+    refuse_options,
     show_progress,
 )
 from whosin.errors import InvalidInput, invalid_value
@@ -90,7 +91,7 @@ def forecast(
     hopes = _read_hopes(odds_ratio, chi2, frequency)
     study = _public_study(cases, controls, snps, frequencies, effective_snps)
     if advise:
-        _refuse_settings({"--threshold": threshold, "--share": share})
+        refuse_options({"--threshold": threshold, "--share": share}, "--advise")
         relations = (*STUDY_RELATIONS, ONE_LABEL) if relation is None else (relation,)
         epsilons = {each: plan_study(target, adversary, each).epsilon for each in relations}
         advice = advise_study(study, hopes, epsilons, numbers, top=top)
@@ -112,13 +113,6 @@ def forecast(
     )
     made = forecast_study(study, settings, hopes)
     print_result(json, words.forecast_data(made), words.describe_forecast, made)
-
-
-def _refuse_settings(given: Mapping[str, object]) -> None:
-    for option, value in given.items():
-        if value is not None:
-            message = f"--advise finds {option} itself"
-            raise InvalidInput(message, field=option, value=value, hint="leave one of them out")
 
 
 def _read_fraction(text: str | None, field: str) -> Fraction | None:

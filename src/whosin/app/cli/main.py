@@ -482,7 +482,7 @@ def refuse_repeated(command: Any, arguments: Sequence[str]) -> dict[str, str]:
     return {option.opts[0].lstrip("-"): option.opts[0] for option in getattr(command, "params", ())}
 
 
-COMMANDS = {
+COMMAND_PLACES = {
     "plan": "plan:plan",
     "explain": "explain:explain",
     "verify": "verify:verify",
@@ -507,7 +507,7 @@ COMMANDS = {
 HELP_OPTIONS = ["-h", "--help"]
 
 
-def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
+def make_app(names: Iterable[str] = COMMAND_PLACES) -> typer.Typer:
     """The command with these of its commands; others are neither imported nor known to it."""
     app = typer.Typer(
         name="whosin",
@@ -517,7 +517,7 @@ def make_app(names: Iterable[str] = COMMANDS) -> typer.Typer:
         context_settings={"help_option_names": HELP_OPTIONS},
     )
     for name in names:
-        module, _, attribute = COMMANDS[name].partition(":")
+        module, _, attribute = COMMAND_PLACES[name].partition(":")
         found = getattr(importlib.import_module(f"whosin.app.cli.{module}"), attribute)
         if isinstance(found, typer.Typer):
             app.add_typer(found, name=name)
@@ -562,7 +562,7 @@ def run_command(arguments: Sequence[str]) -> int:
     options: dict[str, str] = {}
     try:
         words = list(arguments)
-        command = _command(words[0] if words and words[0] in COMMANDS else None)
+        command = _command(words[0] if words and words[0] in COMMAND_PLACES else None)
         options = refuse_repeated(command, words)
         result = command(args=words, prog_name="whosin", standalone_mode=False)
         return result if isinstance(result, int) else 0
@@ -616,7 +616,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 @cache
 def _command(name: str | None) -> Any:
     """The command with one of its commands, or with all of them: this takes some 70 ms."""
-    result = typer.main.get_command(make_app(COMMANDS if name is None else [name]))
+    result = typer.main.get_command(make_app(COMMAND_PLACES if name is None else [name]))
     _take_plain_values(result)
     return result
 
