@@ -710,7 +710,7 @@ def test_a_shared_server_asks_who_is_there(hospital, opened, serving, album):
     page = opened(url, quiet=False)
     page.get_by_label("Your token").fill("guess")
     page.get_by_role("button", name="Enter").click()
-    expect(page.locator('[data-error="token"]')).to_contain_text("nobody has this token")
+    expect(page.locator('[data-error="token"]')).to_contain_text("Nobody has this token")
     shoot(page, album, "login")
     for name in tokens:
         page.get_by_label("Your token").fill(tokens[name])
