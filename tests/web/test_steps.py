@@ -859,7 +859,9 @@ def test_forty_parts_and_many_debits_have_their_places(
         for number in range(40):
             spend = Spend({"query": "count"}, paid, registration=about, part=f"region {number}")
             ledger.store(ledger.debit("visits", f"request-{number}/0", spend), 1)
-    page = opened(f"{serving(hospital)}#ledger", quiet=False)
+    url = serving(hospital)
+    page = opened(url, quiet=False)
+    page.goto(f"{url}/#ledger")
     dataset = page.get_by_label("visits", exact=True)
     dataset.get_by_role("button", name="History of visits").click()
     expect(dataset).to_contain_text("The chain of digests is intact")
