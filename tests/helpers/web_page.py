@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -127,24 +128,28 @@ def saved(page: Page, button: str, folder: Path) -> Path:
     return path
 
 
-AXE_LOOKS = ((1280, 860, "light"), (768, 1024, ""), (390, 844, "dark"))
+AXE_LOOKS: tuple[tuple[int, int, Literal["light", "dark"], bool], ...] = (
+    (1280, 860, "light", True),
+    (768, 1024, "light", False),
+    (390, 844, "dark", True),
+)
+"""A width and a height, a theme, and whether contrasts are looked at, which take most of the time
+and depend on the theme alone."""
 
 
 def axe_at_widths(page: Page) -> list[list[str]]:
-    """What axe says of the page on a screen, a tablet and a phone, in the light and in the dark; and
-    what is wider than one of them. Contrasts, which take axe most of its time, depend on the theme
-    alone, and are looked at once in each. The page is then as it was."""
+    """What axe says of the page on a screen, a tablet and a phone, in the light and in the dark,
+    and what is wider than one of them. The page is then as it was."""
     before = page.viewport_size
     dark = page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches")
     assert before is not None
     found = []
-    for width, height, theme in AXE_LOOKS:
+    for width, height, theme, contrasts in AXE_LOOKS:
         page.set_viewport_size({"width": width, "height": height})
-        if theme:
-            page.emulate_media(color_scheme=theme)
+        page.emulate_media(color_scheme=theme)
         if page.evaluate("document.documentElement.scrollWidth") > width:
             found.append(["too wide", str(width)])
-        found += [[*each, f"{width} {theme}"] for each in axe_complaints(page, bool(theme))]
+        found += [[*each, f"{width} {theme}"] for each in axe_complaints(page, contrasts)]
     page.set_viewport_size(before)
     page.emulate_media(color_scheme="dark" if dark else "light")
     return found

@@ -170,7 +170,9 @@ def test_a_report_has_every_table_and_its_files(monkeypatch) -> None:
         assert kind == "text/csv" and base64.b64decode(data) == table_views.csv_bytes(one)
     kept = parquet.read_table(pa.BufferReader(base64.b64decode(links[-1][2])))
     assert kept.num_rows == len(answer.rows)
-    assert page.count("<table class=heat>") == 2 and "--a:100%;--b:100%" in page
+    # A head stands again on every page that a table goes on to in print.
+    assert page.count("<table class=heat><thead>") == 2 == page.count("<table class=heat>")
+    assert "--a:100%;--b:100%" in page
     assert ">*120<" in page and ">600<" in page and ">*600<" not in page
     assert "0 or below<span class=bar>" in page
     monkeypatch.setattr(html, "MAX_INSIDE_BYTES", 300)

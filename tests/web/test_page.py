@@ -710,7 +710,7 @@ def test_a_shared_server_asks_who_is_there(hospital, opened, serving, album):
     page = opened(url, quiet=False)
     page.get_by_label("Your token").fill("guess")
     page.get_by_role("button", name="Enter").click()
-    expect(page.locator('[data-error="token"]')).to_contain_text("nobody has this token")
+    expect(page.locator('[data-error="token"]')).to_contain_text("Nobody has this token")
     shoot(page, album, "login")
     for name in tokens:
         page.get_by_label("Your token").fill(tokens[name])
@@ -882,8 +882,12 @@ def test_defaults_that_nobody_chose_are_warned_of(
     expect(cautions).to_contain_text("with several rows only one counts")
     ask(page, "histogram")
     shared = page.locator("#cautions .caution")  # said once, of both
-    expect(shared).to_have_text(re.compile("^Number of rows .* Number of people by ward.* one group only"))
-    expect(cautions).to_have_text(re.compile("^Of a person with several rows only one counts[^A]*$"))
+    expect(shared).to_have_text(
+        re.compile("^Number of rows .* Number of people by ward.* one group only")
+    )
+    expect(cautions).to_have_text(
+        re.compile("^Of a person with several rows only one counts[^A]*$")
+    )
     expect(page.locator("#cautions-1")).to_be_empty()
     go_to(page, "price")
     shoot(page, album, f"cautions-{size}-{theme}")
@@ -991,7 +995,7 @@ def many_tables(page: Page, album: Path | None, folder: Path) -> None:
     assert asked[0]["ranges"] == {"age": [[0, 65], [18, 120]]}
     question.get_by_label("Ranges, for").fill("")
     question.get_by_label("Only these tables").fill("ward; ward, age; total")
-    question.get_by_label("What to make small").select_option("worst")
+    question.get_by_label("Which error to make small").select_option("worst")
     expect(page.locator("#estimate-0")).to_contain_text("3 tables: the standard error of a cell")
     go_to(page, "price")
     page.locator("#estimate-0 summary").click()

@@ -847,12 +847,14 @@ def test_forty_parts_and_many_debits_have_their_places(
     paid = {relation: Cost.pure("1/1024") for relation in ("replace", "add-remove")}
     with Ledger(hospital.ledger) as ledger:
         schedule = {"every": "month", "until": "2099-12"}
-        ledger.register("visits", calibrate(Epsilon(1024)), about, schedule=schedule)
+        ledger.register("visits", calibrate(Epsilon(512)), about, schedule=schedule)
         ledger.set_quota("visits", "lab", "1/4")
         for number in range(40):
             spend = Spend({"query": "count"}, paid, registration=about, part=f"region {number}")
             ledger.store(ledger.debit("visits", f"request-{number}/0", spend), 1)
-    page = opened(f"{serving(hospital)}#ledger", quiet=False)
+    url = serving(hospital)
+    page = opened(url, quiet=False)
+    page.goto(f"{url}/#ledger")
     dataset = page.get_by_label("visits", exact=True)
     dataset.get_by_role("button", name="History of visits").click()
     expect(dataset).to_contain_text("The chain of digests is intact")
@@ -871,7 +873,7 @@ def see_what_makes_it_better(page: Page) -> None:
         ask(page, kind)
     page.locator("#query-1-column").select_option("ward")
     better = page.locator("#better")
-    expect(better).to_contain_text("is inside “Histogram of ward”")
+    expect(better).to_contain_text("is inside “Number of people by ward”")
     expect(better).to_contain_text("instead of ± 15")
     go_to(page, "price")
     better.get_by_role("button", name="inside").click()

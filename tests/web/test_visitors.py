@@ -254,6 +254,10 @@ def test_curators_keep_shares_for_people_and_nobody_else_does(shared):
         (lab | {"dataset": "nobody's"}, "dataset"),
     ):
         problem(keep("Cyd", **wrong), 422, field)
+    for who, keeps in (("Ann", True), ("Cyd", False), ("Bob", False)):  # Ann is in the lab
+        price = ask(who, "POST", "/api/estimate", json=SOME).json()
+        theirs = budget / 2 if keeps else price["remaining"] - budget / 2
+        assert price["today"] == pytest.approx(theirs)
     asked = {"scenario": ONE | {"budget": {"share": "3/4"}}, "accept": True}
     assert "quota 'lab'" in problem(ask("Ann", "POST", "/api/release", json=asked), 409)
 

@@ -91,7 +91,8 @@ class EstimateView(BaseModel):
     """What a scenario costs and how good its answers will be; nothing is spent.
 
     `promise` is what the plan promises, in a sentence. `remaining` is what the ledger has left
-    for the dataset, if it knows it, and `remaining_percent` that in per cent of the plan's ε;
+    for the dataset, if it knows it, `remaining_percent` that in per cent of the plan's ε, and
+    `today` what of it the visitor may spend today, where quotas or periods keep the rest;
     `period_percent` is the share of it that today's period has, where there is a schedule, which
     a scenario without a share spends;
     `refusal` is why it would say no, and `lacks_budget` whether that is for want of budget.
@@ -116,6 +117,7 @@ class EstimateView(BaseModel):
     relation: str
     remaining: float | None
     remaining_percent: float
+    today: float | None
     period_percent: float | None
     refusal: str | None
     lacks_budget: bool
@@ -185,6 +187,7 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
             relation=relation,
             remaining=None if budget_state is None else budget_state.spendable,
             remaining_percent=percent_left(budget_state, scenario.plan),
+            today=scenarios.left_today(settings, visitor, budget_state),
             period_percent=None if period is None else float(100 * period),
             refusal=refused and refused[0],
             lacks_budget=refused is not None and refused[1],

@@ -267,6 +267,16 @@ def dataset_budget_state(settings: Settings, dataset: str) -> BudgetState | None
         return ledger.budget_state(dataset, parts=True) if known else None
 
 
+def left_today(settings: Settings, visitor: Visitor, state: BudgetState | None) -> float | None:
+    """What a visitor may spend today of a budget that quotas or periods divide; nothing is said of
+    one with parts, where it depends on the question."""
+    if state is None or state.registered is None or state.registered.registration.part:
+        return None
+    with visitor.ledger(settings, create=False) as ledger:
+        left = state.left_for(ledger.who)
+    return left if left < state.spendable else None
+
+
 def find_lookalikes(settings: Settings, body: ScenarioBody, table: Table) -> list[str]:
     """Datasets with the privacy unit and the columns of a table that has no budget yet: perhaps
     these are their people."""

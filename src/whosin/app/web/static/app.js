@@ -64,7 +64,7 @@ $("login").addEventListener("submit", async (event) => {
     await begin(await post("/api/login", { token: $("token").value }));
     $("token").value = "";
   } catch (error) {
-    showError({ field: "token", message: error.message }, "token");
+    showError({ field: "token", message: error.status === 401 ? "Nobody has this token. Ask whoever runs this server for yours." : error.message }, "token");
   }
 });
 window.addEventListener("whosin-login", () => show("login"));

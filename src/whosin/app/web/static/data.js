@@ -97,7 +97,7 @@ export const unfinished = (name) => {
   const domain = declared.get(columnOf(name));
   return Boolean(domain) && domain.kind !== "none" && !complete(domain);
 };
-export const hasCells = (name) =>
+const hasCells = (name) =>
   declared.get(name)?.kind === "values" || Boolean(declared.get(name)?.edges.trim());
 
 // What an answer can be grouped by: columns with cells, and functions of dates and numbers.

@@ -47,7 +47,7 @@ export function costLine(estimate) {
 }
 
 // Whether the interval will be the whole declared range, whatever the size of a group.
-export const saysNothing = ({ expected }) => expected.length > 0 && expected.every((each) => each.fills_range);
+const saysNothing = ({ expected }) => expected.length > 0 && expected.every((each) => each.fills_range);
 
 // How good it will be by the size of a group, which groups can be read, and whether it says anything.
 export function expectations(estimate) {

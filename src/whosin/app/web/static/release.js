@@ -40,7 +40,7 @@ const targets = () => [...document.querySelectorAll('input[name="target"]')].map
 const SLIDERS = ["posterior", "gamma", "gain"];
 const PERCENT = ["posterior", "gain", "rho"];
 
-export function beliefWords(value) {
+function beliefWords(value) {
   if (value <= 0) return "certain that they are not";
   if (value < 2) return "hardly suspects it";
   if (value < 25) return "thinks it unlikely";

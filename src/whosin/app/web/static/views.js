@@ -190,7 +190,7 @@ async function history(name, where) {
 }
 
 // What was paid for, request by request; each can be opened again, which spends nothing.
-async function requests(name) {
+async function requests(name, curator) {
   const { requests: paid, picture } = await get(`/api/ledger/requests?dataset=${encodeURIComponent(name)}`);
   const heads = ["questions", "when", "who", term("cost", "cost")];
   const several = paid.some(({ table: file }) => file && file !== name); // next month’s file, a correction
@@ -203,7 +203,7 @@ async function requests(name) {
   };
   const table = paid.length
     ? dataTable(`paid requests of ${name}`, heads, paid.map(line), { room: "wide tall" })
-    : h("p", { class: "note" }, "Nothing has been paid for yet.");
+    : h("p", { class: "note" }, curator ? "Nothing has been paid for yet." : "You have asked nothing yet. What others asked is not shown.");
   return { table, picture: budgetPicture(picture) };
 }
 
@@ -321,7 +321,7 @@ async function showLedger() {
       $("datasets").replaceChildren(h("p", { class: "card" }, "Nothing has been released from here yet."));
       return;
     }
-    const paid = await Promise.all(datasets.map(({ dataset }) => requests(dataset)));
+    const paid = await Promise.all(datasets.map(({ dataset }) => requests(dataset, curator)));
     $("datasets").replaceChildren(
       ...together.map((part) => h("section", { class: "card dataset", "aria-label": part.title }, h("h2", {}, term("together", part.title)), ...part.lines.map((line) => h("p", {}, linkNumbers(line))))),
       ...datasets.map(({ dataset, card, budget_state, amend }, index) => {
