@@ -594,14 +594,38 @@ def check_batch(
     ledger.check(state.dataset, spends, amended=registration if amended else None)
 
 
+@dataclass(frozen=True)
+class Spending:
+    """What was spent of a plan, on everyone and in each part.
+
+    Attributes:
+        debits: how many there were, but for steps of streams.
+    """
+
+    accounts: Accounts = field(default_factory=Accounts)
+    levels: Mapping[str, PartLevel] = field(default_factory=dict)
+    debits: int = 0
+
+    def pay(self, estimates: Iterable[CostEstimate], plan: Plan) -> Spending:
+        """The same after these questions; those about parts are paid side by side."""
+        accounts, levels, debits = self.accounts, dict(self.levels), self.debits
+        for spend in (each.spend for each in estimates):
+            part = spend.part or ""
+            level = levels.get(part, PartLevel())
+            accounts, levels[part] = accounts.pay(price_spend(spend, plan), plan.relation, level)
+            debits += STEP_KEY not in spend.what
+        return Spending(accounts, levels, debits)
+
+    def seen_from(self, part: str | None, plan: Plan) -> Cost:
+        """As it matters to what is about one part alone: what was spent there and on everyone."""
+        if part is None:
+            return self.accounts.total
+        return self.accounts.seen_from(self.levels.get(part, PartLevel()), plan.relation)
+
+
 def batch_cost(estimates: Iterable[CostEstimate], plan: Plan) -> Cost:
-    """What questions cost together under a plan; those about parts are paid side by side."""
-    accounts, levels = Accounts(), dict[str, PartLevel]()
-    for each in estimates:
-        part = each.spend.part or ""
-        spend, level = price_spend(each.spend, plan), levels.get(part, PartLevel())
-        accounts, levels[part] = accounts.pay(spend, plan.relation, level)
-    return accounts.total
+    """What questions cost together under a plan."""
+    return Spending().pay(estimates, plan).accounts.total
 
 
 def known_cost(estimates: Iterable[CostEstimate], plan: Plan) -> Cost | None:
