@@ -296,11 +296,7 @@ class _Window:
         result = np.full(values.shape, -math.inf)
         ends = [(side.distance, side.value is None) for side in self.sides]
         for end in set(ends):
-            same = [
-                n
-                for n, other in enumerate(ends)
-                if other == end and np.isfinite(values[:, n]).any()
-            ]
+            same = [n for n, other in enumerate(ends) if other == end and np.isfinite(values[:, n]).any()]
             result[:, same] = np.where(
                 np.isfinite(values[:, same]), values[:, same].max(initial=-math.inf), -math.inf
             )
@@ -607,8 +603,9 @@ class BayesianDifferentialPrivacy(OfPriors):
             queries = noisy_sum(mechanism, space)
             if queries is not None:
                 return measure_chain_leakage(prior, space, queries)
-        if isinstance(space, Records) and (
-            joint or (space.values + 1) ** space.rows > MAX_CERTIFIED_CONDITIONS
+        if (
+            isinstance(space, Records)
+            and (joint or (space.values + 1) ** space.rows > MAX_CERTIFIED_CONDITIONS)
         ):
             from whosin.notions.network_leakage import measure_network_leakage, noisy_sums
 

@@ -45,15 +45,7 @@ from whosin.notions.bsp_interior import (
     real_roots,
 )
 from whosin.notions.certificates import Certain, Nearest, level_from_ratio, record_channel
-from whosin.notions.messages import (
-    NoisySums,
-    OutOfRoom,
-    add_noise,
-    align_axes,
-    convolve_sums,
-    noisy_sums,
-    output_points,
-)
+from whosin.notions.messages import NoisySums, OutOfRoom, add_noise, align_axes, convolve_sums, noisy_sums, output_points
 from whosin.priors import ChainBox, Independent, MarkovChain, Prior, PriorSet
 from whosin.priors.base import Factor
 from whosin.spaces import Records, Space
@@ -563,9 +555,7 @@ class _Shifts:
             if part[0] != rows[0]:
                 more, whole = self._of_part(part)
                 sets, complete = [*sets, *more], complete and whole
-        return _Differences(
-            sets, self.search.query.weights[list(rows)].max(axis=1).sum(0), complete
-        )
+        return _Differences(sets, self.search.query.weights[list(rows)].max(axis=1).sum(0), complete)
 
     def free_beside(self, rows: Iterable[int]) -> _Differences:
         """What rows add that may have any value."""
@@ -616,7 +606,9 @@ class _PartSpread:
             most, least = _spreads_by_pattern(ratios, self.space, position)
             self.compare_patterns(worst, position, np.log(most), np.log(least))
 
-    def compare_patterns(self, worst: _Spread, position: int, most: Array, least: Array) -> None:
+    def compare_patterns(
+        self, worst: _Spread, position: int, most: Array, least: Array
+    ) -> None:
         """The largest spread of one row, from ln max r and ln min r: patterns × outputs."""
         with np.errstate(invalid="ignore"):
             bounds = np.nan_to_num(
@@ -681,7 +673,9 @@ class _PartSpread:
         place = np.where((one - shift >= low) & (one - shift <= high), one, two + shift)
         return _shown_output(query, place + np.repeat(self.shifts.split(moved), counts))
 
-    def _compare_pairs(self, worst: _Spread, position: int, most: Array, least: Array) -> None:
+    def _compare_pairs(
+        self, worst: _Spread, position: int, most: Array, least: Array
+    ) -> None:
         """All pairs of outputs of the part that go together, and the roots between them."""
         size = len(self.points)
         for first in range(size):
@@ -807,11 +801,7 @@ def _bound_beyond_tables(
     query = noisy_sum(mechanism, space) if isinstance(prior, MarkovChain) else None
     one = not isinstance(mechanism, Composed) or len(mechanism.parts) == 1
     cases: list[tuple[float, int, frozenset[int]]] = []
-    if (
-        isinstance(prior, MarkovChain)
-        and query is not None
-        and (one or space.rows > MAX_JOINT_ROWS)
-    ):
+    if isinstance(prior, MarkovChain) and query is not None and (one or space.rows > MAX_JOINT_ROWS):
         found = WorstWindow(default=default)
         upper = search_windows(prior, space, query, found)
         worst.upper = max(worst.upper, upper)
@@ -913,9 +903,7 @@ def _evaluate_pattern(
         left.remove(out)
         used = [each for each in messages if out in each[0]]
         scope = (out, *sorted(around[out] - {out}))
-        moved = search.shift_values(_multiply_messages(used, scope, search.sums), out, 0).sum(
-            axis=0
-        )
+        moved = search.shift_values(_multiply_messages(used, scope, search.sums), out, 0).sum(axis=0)
         messages = [each for each in messages if out not in each[0]]
         messages.append((scope[1:], moved / moved.max()))
     sums = _multiply_messages(messages, axes, search.sums)
@@ -956,7 +944,9 @@ def _left_out_by_factors(search: NetworkSearch, default: int) -> str:
         rows = set(part)
         for row in part:
             chances = [
-                value for value in range(search.values) if search.most_likely(rows, {row: value})
+                value
+                for value in range(search.values)
+                if search.most_likely(rows, {row: value})
             ]
             compared |= default in chances and len(chances) > 1
             if any(

@@ -11,6 +11,7 @@ import uuid
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 from whosin.calibration import Plan
@@ -19,11 +20,28 @@ from whosin.exact import format_epsilon
 from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import Budget, Cost, Schedule, Spend
 from whosin.ledger.budget_state import check_session, open_for_debits
-from whosin.ledger.registry import describe_unnamed
-from whosin.release.cost import CostEstimate, common_part, continue_streams, known_cost
+from whosin.ledger.registration import Registration
+from whosin.ledger.registry import check_schedule, describe_unnamed
+from whosin.release.cost import (
+    CostEstimate,
+    common_part,
+    continue_streams,
+    known_cost,
+    paid_estimates,
+    priced_spends,
+)
+from whosin.release.engines.base import list_local_files, stat_files
 from whosin.release.queries import Query
 from whosin.release.requests import NamedBatch, was_registered
-from whosin.release.table import Table, find_last_writes, register_table
+from whosin.release.table import Table, register_table
+
+
+def find_last_writes(table: Table) -> list[tuple[int, ...]]:
+    """When the local files of a table were written last."""
+    sources = [table.source, *(each.source for each in table.tables)]
+    paths = [str(each) for each in sources if isinstance(each, str | Path)]
+    listed = (list_local_files(path) or [path.partition("::")[0]] for path in paths)
+    return stat_files(file for files in listed for file in files if Path(file).is_file())
 
 
 @dataclass(eq=False)
@@ -255,3 +273,91 @@ class Admission:
                 self.unclaimed, self.dataset = self.dataset, held
                 return True
         return False
+
+
+@dataclass(frozen=True)
+class Outlook:
+    """What a ledger would say to whoever asks now.
+
+    Attributes:
+        who: asks.
+        left: the ε that they may spend on these questions: see `BudgetState.left_for`.
+        known: whether this batch was paid for before: its stored answers are shown, for nothing.
+        refusal: why they would not be answered if they were asked anew; None where they would be.
+    """
+
+    who: str
+    left: float
+    known: bool
+    refusal: str | None
+
+
+def foresee_release(  # noqa: PLR0913 (all by name)
+    ledger: Ledger,
+    dataset: str,
+    *,
+    table: Table,
+    plan: Plan,
+    estimates: Sequence[CostEstimate],
+    share: object,
+    amend: bool,
+    new_people: bool,
+    schedule: Mapping[str, Any] | None = None,
+    known: bool = False,
+) -> Outlook | None:
+    """What a ledger would say to a curator's batch, which it knows or not; nothing is spent. None
+    where it knows nothing of the table."""
+    registration = register_table(table, [each.query for each in estimates])
+    if dataset not in ledger.datasets():
+        if known:
+            return Outlook(ledger.who, plan.epsilon, known, None)
+        try:
+            ledger.claim_people(dataset, registration, new_people=new_people)
+        except BudgetRefused as error:
+            return Outlook(ledger.who, plan.epsilon, False, str(error))
+        return None
+    state = ledger.budget_state(dataset)
+    part = common_part([each.query for each in estimates], table)
+    level = None if part is None else ledger.part_levels(dataset, [part])[part]
+    left = state.left_for(ledger.who, level)
+    if state.registered is not None and state.registered.registration.universe is None:
+        registration = replace(registration, universe=None)
+    changed = state.registered and state.registered.difference(registration)
+    amended = bool(changed) and (amend or not state.debits)
+    about = table, plan, estimates, registration
+    try:
+        check_schedule(state, schedule)
+        check_batch(ledger, state, *about, share=share, amended=amended)
+    except BudgetRefused as error:
+        return Outlook(ledger.who, left, known, str(error))
+    return Outlook(ledger.who, left, known, None)
+
+
+def check_batch(
+    ledger: Ledger,
+    state: BudgetState,
+    table: Table,
+    plan: Plan,
+    estimates: Sequence[CostEstimate],
+    registration: Registration,
+    *,
+    share: object,
+    amended: bool,
+) -> None:
+    """See that a batch could be paid for now; nothing is spent.
+
+    Args:
+        share: what it may spend of the plan; None for the share of today's period.
+        amended: whether the dataset would go on with this registration.
+
+    Raises:
+        BudgetRefused: it could not.
+    """
+    new = paid_estimates(each for each in estimates if each.first is None)
+    if new:
+        if share is None and state.schedule is not None:
+            share = state.schedule.share(state.today, Budget.of(plan))
+        part = common_part([each.query for each in new], table)
+        ledger.check_plan(state, plan, share, part, known_cost(estimates, plan))
+    spends = priced_spends(new, registration, table)
+    ledger.check(state.dataset, spends, amended=registration if amended else None)

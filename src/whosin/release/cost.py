@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from whosin.calibration import Plan, calibrate
-from whosin.errors import BudgetRefused, InvalidInput, WhosinError, spell
+from whosin.errors import InvalidInput, WhosinError, spell
 from whosin.exact import Array, exact_fraction, format_figures, round_up
 from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import (
@@ -35,7 +35,7 @@ from whosin.ledger.budget import (
     price_spend,
 )
 from whosin.ledger.registration import Registration
-from whosin.ledger.registry import STEP_KEY, check_schedule
+from whosin.ledger.registry import STEP_KEY
 from whosin.noise import GaussianNoise, LaplaceNoise, selection_epsilon, selection_rho, top_k
 from whosin.noise.distributions import Noise, square_root_up
 from whosin.noise.source import MAX_SCALE_PARAMETER
@@ -46,7 +46,7 @@ from whosin.release.contribution_bounds import (
     CostWarning,
     caution_constants,
 )
-from whosin.release.table import Table, register_question, register_table
+from whosin.release.table import Table, register_question
 
 CONFIDENCE_LEVEL = 0.95
 OPTIMAL_SPLIT = "optimal"
@@ -504,94 +504,6 @@ def priced_spends(
         replace(each.spend, registration=register_question(registration, each.query, table))
         for each in paid
     ]
-
-
-@dataclass(frozen=True)
-class Outlook:
-    """What a ledger would say to whoever asks now.
-
-    Attributes:
-        who: asks.
-        left: the ε that they may spend on these questions: see `BudgetState.left_for`.
-        known: whether this batch was paid for before: its stored answers are shown, for nothing.
-        refusal: why they would not be answered if they were asked anew; None where they would be.
-    """
-
-    who: str
-    left: float
-    known: bool
-    refusal: str | None
-
-
-def foresee_release(  # noqa: PLR0913 (all by name)
-    ledger: Ledger,
-    dataset: str,
-    *,
-    table: Table,
-    plan: Plan,
-    estimates: Sequence[CostEstimate],
-    share: object,
-    amend: bool,
-    new_people: bool,
-    schedule: Mapping[str, Any] | None = None,
-    known: bool = False,
-) -> Outlook | None:
-    """What a ledger would say to a curator's batch, which it knows or not; nothing is spent. None
-    where it knows nothing of the table."""
-    registration = register_table(table, [each.query for each in estimates])
-    if dataset not in ledger.datasets():
-        if known:
-            return Outlook(ledger.who, plan.epsilon, known, None)
-        try:
-            ledger.claim_people(dataset, registration, new_people=new_people)
-        except BudgetRefused as error:
-            return Outlook(ledger.who, plan.epsilon, False, str(error))
-        return None
-    state = ledger.budget_state(dataset)
-    part = common_part([each.query for each in estimates], table)
-    level = None if part is None else ledger.part_levels(dataset, [part])[part]
-    left = state.left_for(ledger.who, level)
-    if state.registered is not None and state.registered.registration.universe is None:
-        registration = replace(registration, universe=None)
-    changed = state.registered and state.registered.difference(registration)
-    amended = bool(changed) and (amend or not state.debits)
-    about = table, plan, estimates, registration
-    try:
-        check_schedule(state, schedule)
-        check_batch(ledger, state, *about, share=share, amended=amended)
-    except BudgetRefused as error:
-        return Outlook(ledger.who, left, known, str(error))
-    return Outlook(ledger.who, left, known, None)
-
-
-def check_batch(
-    ledger: Ledger,
-    state: BudgetState,
-    table: Table,
-    plan: Plan,
-    estimates: Sequence[CostEstimate],
-    registration: Registration,
-    *,
-    share: object,
-    amended: bool,
-) -> None:
-    """See that a batch could be paid for now; nothing is spent.
-
-    Args:
-        share: what it may spend of the plan; None for the share of today's period.
-        amended: whether the dataset would go on with this registration.
-
-    Raises:
-        BudgetRefused: it could not.
-    """
-    new = paid_estimates(each for each in estimates if each.first is None)
-    if new:
-        if share is None and state.schedule is not None:
-            share = state.schedule.share(state.today, Budget.of(plan))
-        part = common_part([each.query for each in new], table)
-        ledger.check_plan(state, plan, share, part, known_cost(estimates, plan))
-    spends = priced_spends(new, registration, table)
-    ledger.check(state.dataset, spends, amended=registration if amended else None)
 
 
 @dataclass(frozen=True)

@@ -470,7 +470,7 @@ COMMANDS = {
     "sql": "release:sql",
     "draft": "release:draft",
     "inspect": "release:inspect",
-    "evidence": "evidence:evidence",
+    "evidence": "release:evidence",
     "rules": "rules:app",
     "ledger": "ledger:app",
     "audit": "audit:app",
