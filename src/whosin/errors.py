@@ -145,19 +145,24 @@ def spell_excess(total: Any) -> str:
 
 class InvalidInput(WhosinError, ValueError):
     """An argument, option, key or file that cannot be used; `field` names it, and `nearest` is what
-    was probably meant instead of `value`. `columns` may be meant, and whose reader may see them is
-    for `suggest_column` to know."""
+    was probably meant instead of `value`. `columns` may be meant too, and may be cells of
+    somebody's row: see `suggest_columns`."""
 
     nearest: Any = None
     columns: tuple[str, ...] = ()
 
-    def suggest_column(self) -> None:
-        """Say which column was probably meant, to somebody who has the file in hand."""
-        name = str(self.value)
-        if self.nearest is None and (nearest := _nearest_name(name, list(self.columns))):
-            message = self.message.removesuffix(self.hint)
-            self.nearest, self.hint = nearest, f"did you mean {nearest!r}?"
-            self.args = (message + self.hint,)
+
+def suggest_columns(error: WhosinError) -> WhosinError:
+    """The error, which says which columns were meant, at a terminal: there somebody has the file in
+    hand. Elsewhere names that may be the cells of a first row would come into logs."""
+    for each in error.parts if sys.stderr.isatty() else ():
+        if not isinstance(each, InvalidInput) or each.nearest is not None:
+            continue
+        if nearest := _nearest_name(str(each.value), list(each.columns)):
+            message = each.message.removesuffix(each.hint)
+            each.nearest, each.hint = nearest, f"did you mean {nearest!r}?"
+            each.args = (message + each.hint,)
+    return error
 
 
 def invalid_value(field: str, accepted: str, value: object, hint: str = "") -> InvalidInput:

@@ -1,12 +1,11 @@
 """How a budget is split over a batch, and what the batch costs.
 
-A batch whose budget is divided so that the expected error is least: the split "optimal". Only
-public numbers decide. What is lowered is Σ worth · variance of a number, over the queries whose
-error is known beforehand; it is never more than under the split by weights, at the same cost. A
-query's worth is its weight, over its magnitude squared where all have magnitudes; otherwise errors
-of sums count relative to the most that one row can add, so that units play no part. Queries whose
-error is not known beforehand (means, variances, quantiles, selections, synthetic tables) keep the
-part of the budget that their weight gives them.
+The split "optimal" divides a budget so that the expected error of a batch is least. Only public
+numbers decide. What is lowered is Σ worth · variance of a number, over the queries whose error is
+known beforehand; it is never more than under the split by weights, at the same cost. A query's
+worth is its weight, over its magnitude squared where all have magnitudes; otherwise errors of sums
+count relative to the most that one row can add. Other queries (means, variances, quantiles,
+selections, synthetic tables) keep the part of the budget that their weight gives them.
 
 Counts and group-bys that are tables of one workload are measured at once (`queries.together`). The
 variance of a number falls as 1/ε² with the ε of its query, and as 1/ρ with its ρ, so the least Σ
@@ -380,8 +379,7 @@ def least_error(
     queries: Sequence[Query], table: Table, unspent: RemainingBudget, noise: str
 ) -> list[CostEstimate]:
     """A cost estimate for each query; those that are measured at once have one `joint`. Queries
-    with a width (`within`) get what it needs, and the error of the others is least with the rest.
-    """
+    with a width (`within`) get what it needs; the error of the others is least with the rest."""
     if any(query.within is not None for query in queries):
         return _least_error_of_rest(queries, table, unspent, noise)
     evenly = estimate_costs(queries, table, split_budget(queries, table, unspent, "weights", noise))
@@ -559,8 +557,7 @@ def _improve_parts(
     return result
 
 
-ROUNDING_UNITS = 10**3
-"""What costs of a batch are rounded up by, in all, at the most."""
+ROUNDING_UNITS = 10**3  # by which all costs of a batch are rounded up, at the most
 
 
 def estimate_batch_cost(

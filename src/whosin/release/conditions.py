@@ -25,7 +25,7 @@ from whosin.release.row_values import (
     MAX_NESTED_OPERATIONS,
     SMALL,
     SPACE_CHARACTERS,
-    check_spelled_number,
+    check_spelled_numbers,
     comparable_values,
     count_operations,
     decade_value,
@@ -34,6 +34,7 @@ from whosin.release.row_values import (
     describe_position,
     double_value,
     is_dated,
+    is_digits,
     is_usable,
     iso_week,
     lower_letters,
@@ -60,7 +61,7 @@ def read_literal(node: Any) -> Any:
     """A constant as an Ibis value."""
     if node.is_string:
         return ibis.literal(plain_text(node.this))
-    if _is_digits(node.this):
+    if is_digits(node.this):
         if len(node.this) > 19 or int(node.this) >= 2**63:
             number = f"the whole number {short_text(node.this)}"
             raise refuse_condition(f"where has {number}, which does not fit 64 bits", node.this)
@@ -69,10 +70,6 @@ def read_literal(node: Any) -> Any:
         return ibis.literal(float(node.this), "float64")
     except ValueError:
         raise refuse_node(node, ", which is not a number such as 1.5", node.this) from None
-
-
-def _is_digits(text: str) -> bool:
-    return text.isascii() and text.isdigit()
 
 
 def split_constants(value: Any, nodes: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -101,7 +98,7 @@ def _list_constant(node: Any, target: str) -> Any:
         return None
     if bare.is_string:
         return plain_text(bare.this) if sign == 1 else None
-    whole = _is_digits(bare.this)
+    whole = is_digits(bare.this)
     if (whole and len(bare.this) > 18) or (target == "int64" and not whole):
         return None
     try:
@@ -422,8 +419,7 @@ def _comparison_rule(operation: Rule) -> Rule:
 def _compare_values(operation: Rule, known: tuple[Any, Any], second: Any, table: Any) -> Any:
     """A comparison of a part that is translated already, with what it was, and another one."""
     (first, left), right = known, _translate_node(second, table)
-    check_spelled_number(first, right)
-    check_spelled_number(second, left)
+    check_spelled_numbers((first, right), (second, left))
     if any(isinstance(side.unnest(), exp.Null) for side in (first, second)):
         return ibis.null("boolean")  # Ibis would make it "is null"
     if left.type().is_string() and right.type().is_integer():
@@ -501,7 +497,7 @@ def _translate_substring(node: Any, table: Any) -> Any:
     for option, least in (("start", 1), ("length", 0)):
         part = node.args.get(option)
         digits = str(part.this) if isinstance(part, exp.Literal) and not part.is_string else ""
-        whole = _is_digits(digits) and len(digits) <= MAX_SUBSTRING_DIGITS
+        whole = is_digits(digits) and len(digits) <= MAX_SUBSTRING_DIGITS
         if part is not None and (not whole or int(digits) < least):
             hint = "write substr with a start from 1 up and a length, both whole numbers"
             raise refuse_node(node, hint=hint)

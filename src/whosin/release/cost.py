@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from whosin.calibration import Plan, calibrate
-from whosin.errors import BudgetRefused, InvalidInput, WhosinError, spell
+from whosin.errors import InvalidInput, WhosinError, spell
 from whosin.exact import Array, exact_fraction, format_figures, round_up
 from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import (
@@ -35,7 +35,7 @@ from whosin.ledger.budget import (
     price_spend,
 )
 from whosin.ledger.registration import Registration
-from whosin.ledger.registry import STEP_KEY, check_schedule
+from whosin.ledger.registry import STEP_KEY
 from whosin.noise import GaussianNoise, LaplaceNoise, selection_epsilon, selection_rho, top_k
 from whosin.noise.distributions import Noise, square_root_up
 from whosin.noise.source import MAX_SCALE_PARAMETER
@@ -46,7 +46,7 @@ from whosin.release.contribution_bounds import (
     CostWarning,
     caution_constants,
 )
-from whosin.release.table import Table, register_question, register_table
+from whosin.release.table import Table, register_question
 
 CONFIDENCE_LEVEL = 0.95
 OPTIMAL_SPLIT = "optimal"
@@ -507,101 +507,37 @@ def priced_spends(
 
 
 @dataclass(frozen=True)
-class Outlook:
-    """What a ledger would say to whoever asks now.
+class Spending:
+    """What was spent of a plan, on everyone and in each part.
 
     Attributes:
-        who: asks.
-        left: the ε that they may spend on these questions: see `BudgetState.left_for`.
-        known: whether this batch was paid for before: its stored answers are shown, for nothing.
-        refusal: why they would not be answered if they were asked anew; None where they would be.
+        debits: how many there were, but for steps of streams.
     """
 
-    who: str
-    left: float
-    known: bool
-    refusal: str | None
+    accounts: Accounts = field(default_factory=Accounts)
+    levels: Mapping[str, PartLevel] = field(default_factory=dict)
+    debits: int = 0
 
+    def pay(self, estimates: Iterable[CostEstimate], plan: Plan) -> Spending:
+        """The same after these questions; those about parts are paid side by side."""
+        accounts, levels, debits = self.accounts, dict(self.levels), self.debits
+        for spend in (each.spend for each in estimates):
+            part = spend.part or ""
+            level = levels.get(part, PartLevel())
+            accounts, levels[part] = accounts.pay(price_spend(spend, plan), plan.relation, level)
+            debits += STEP_KEY not in spend.what
+        return Spending(accounts, levels, debits)
 
-def foresee_release(  # noqa: PLR0913 (all by name)
-    ledger: Ledger,
-    dataset: str,
-    *,
-    table: Table,
-    plan: Plan,
-    estimates: Sequence[CostEstimate],
-    share: object,
-    amend: bool,
-    new_people: bool,
-    schedule: Mapping[str, Any] | None = None,
-    known: bool = False,
-) -> Outlook | None:
-    """What a ledger would say to a curator's batch, which it knows or not; nothing is spent. None
-    where it knows nothing of the table."""
-    registration = register_table(table, [each.query for each in estimates])
-    if dataset not in ledger.datasets():
-        if known:
-            return Outlook(ledger.who, plan.epsilon, known, None)
-        try:
-            ledger.claim_people(dataset, registration, new_people=new_people)
-        except BudgetRefused as error:
-            return Outlook(ledger.who, plan.epsilon, False, str(error))
-        return None
-    state = ledger.budget_state(dataset)
-    part = common_part([each.query for each in estimates], table)
-    level = None if part is None else ledger.part_levels(dataset, [part])[part]
-    left = state.left_for(ledger.who, level)
-    if state.registered is not None and state.registered.registration.universe is None:
-        registration = replace(registration, universe=None)
-    changed = state.registered and state.registered.difference(registration)
-    amended = bool(changed) and (amend or not state.debits)
-    about = table, plan, estimates, registration
-    try:
-        check_schedule(state, schedule)
-        check_batch(ledger, state, *about, share=share, amended=amended)
-    except BudgetRefused as error:
-        return Outlook(ledger.who, left, known, str(error))
-    return Outlook(ledger.who, left, known, None)
-
-
-def check_batch(
-    ledger: Ledger,
-    state: BudgetState,
-    table: Table,
-    plan: Plan,
-    estimates: Sequence[CostEstimate],
-    registration: Registration,
-    *,
-    share: object,
-    amended: bool,
-) -> None:
-    """See that a batch could be paid for now; nothing is spent.
-
-    Args:
-        share: what it may spend of the plan; None for the share of today's period.
-        amended: whether the dataset would go on with this registration.
-
-    Raises:
-        BudgetRefused: it could not.
-    """
-    new = paid_estimates(each for each in estimates if each.first is None)
-    if new:
-        if share is None and state.schedule is not None:
-            share = state.schedule.share(state.today, Budget.of(plan))
-        part = common_part([each.query for each in new], table)
-        ledger.check_plan(state, plan, share, part, known_cost(estimates, plan))
-    spends = priced_spends(new, registration, table)
-    ledger.check(state.dataset, spends, amended=registration if amended else None)
+    def seen_from(self, part: str | None, plan: Plan) -> Cost:
+        """As it matters to what is about one part alone: what was spent there and on everyone."""
+        if part is None:
+            return self.accounts.total
+        return self.accounts.seen_from(self.levels.get(part, PartLevel()), plan.relation)
 
 
 def batch_cost(estimates: Iterable[CostEstimate], plan: Plan) -> Cost:
-    """What questions cost together under a plan; those about parts are paid side by side."""
-    accounts, levels = Accounts(), dict[str, PartLevel]()
-    for each in estimates:
-        part = each.spend.part or ""
-        spend, level = price_spend(each.spend, plan), levels.get(part, PartLevel())
-        accounts, levels[part] = accounts.pay(spend, plan.relation, level)
-    return accounts.total
+    """What questions cost together under a plan."""
+    return Spending().pay(estimates, plan).accounts.total
 
 
 def known_cost(estimates: Iterable[CostEstimate], plan: Plan) -> Cost | None:

@@ -625,6 +625,16 @@ def read_day(data: object, field: str) -> date:
 
 
 Domain: TypeAlias = Values | Range | Dates
+MAX_DOMAIN_LETTERS = 60
+
+
+def describe_domain(domain: Domain) -> str:
+    """What a column may hold, in few words."""
+    if isinstance(domain, Values):
+        text = ", ".join(map(str, domain.values))
+        return text if len(text) <= MAX_DOMAIN_LETTERS else f"{text[: MAX_DOMAIN_LETTERS - 1]}…"
+    first, last = domain.ends if isinstance(domain, Dates) else (domain.lower, domain.upper)
+    return f"{first}..{last}"
 
 
 def read_domain(column: str, data: object) -> Domain:

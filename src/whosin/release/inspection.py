@@ -37,8 +37,8 @@ from whosin.release.domains import (
     describe_misspelt_days,
 )
 from whosin.release.draft import BOUND_STEPS
-from whosin.release.engines.base import file_kind, left_out, list_files
-from whosin.release.engines.confined import find_broken_lines
+from whosin.release.engines.base import is_database
+from whosin.release.engines.confined import count_broken_lines
 from whosin.release.queries.base import MAX_NAME_LENGTH
 from whosin.release.row_values import fold_letters, fold_text, number_value
 from whosin.release.table import Table
@@ -116,7 +116,15 @@ def check_table(
         for each in (found, *_name_values(table, dated.get(what, marks[what])))
     ]
     units = _inspect_privacy_units(table, _derived_groups(table, counted))
-    return result[:1] + units + result[1:] + check_lines(table)
+    return result[:1] + units + result[1:] + _check_lines(table)
+
+
+def _check_lines(table: Table) -> list[InspectionFinding]:
+    """The files of a folder that are not read, and the lines of local CSV files that are not what
+    the header says; nothing for tables elsewhere."""
+    local = isinstance(table.source, str | Path) and not is_database(str(table.source))
+    found = count_broken_lines(str(table.source)) if local else {}
+    return [InspectionFinding(what, count) for what, count in found.items()]
 
 
 def _derived_groups(table: Table, counted: Sequence[ContributionPolicy]) -> dict[str, Cellular]:
@@ -682,28 +690,3 @@ def _inspect_privacy_units(
         figures[f"{column}: privacy units in more than one cell{said}"] = (sizes[name] > 1).sum()
         figures[f"{column}: the most cells of one privacy unit"] = sizes[name].max()
     return _find_figures(table, sizes, figures)
-
-
-def check_lines(table: Table) -> list[InspectionFinding]:
-    """The files of a folder that are not read, and the lines of local CSV files that are not what
-    the header says; nothing for tables elsewhere."""
-    source = table.source
-    if not isinstance(source, str | Path) or "::" in str(source) or "://" in str(source):
-        return []
-    kind = file_kind(str(source))
-    others = left_out(str(source), kind)
-    files = [
-        InspectionFinding(f"files of the folder that are not read, such as {name}", len(others))
-        for name in others[:1]
-    ]
-    if kind != "csv":
-        return files
-    lines = find_broken_lines(list_files(str(source), kind))
-    counts = {
-        "lines that are not UTF-8, which are dropped": lines.encoding,
-        "lines of more than a million bytes, which are dropped": lines.unreadable,
-        "lines with too few fields, padded": lines.short,
-        "lines with too many fields, cut": lines.long,
-        "lines with quotes that are not CSV's, read as letters": lines.quotes,
-    }
-    return [*files, *(InspectionFinding(what, count) for what, count in counts.items())]

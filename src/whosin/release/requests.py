@@ -14,12 +14,33 @@ from whosin.ledger import Debit, Ledger, encoding
 from whosin.ledger.registration import RegisteredTable, Registration
 from whosin.release.answer import Answer
 from whosin.release.conditions import canonical_question
-from whosin.release.cost import CostEstimate
+from whosin.release.cost import CostEstimate, Spending
 from whosin.release.queries import Query
 from whosin.release.queries.base import scenario_keys
 from whosin.release.table import FINGERPRINT_LIMITS, Table
 
 MAX_REQUEST_LENGTH = 100
+
+
+@dataclass(eq=False)
+class Batch:
+    """What a session was asked at once, by its words: the request that pays, and what the session
+    had spent before.
+
+    Attributes:
+        first: the number of its first debit in the request.
+    """
+
+    words: str
+    request: str
+    first: int
+    before: Spending
+    answered: bool = False
+
+    def name_debits(self, paid: Sequence[CostEstimate], split: str) -> list[str]:
+        """The request of each debit: see `number_debits`."""
+        numbers = number_debits(paid, split, self.first)
+        return [each.request or f"{self.request}/{numbers[n]}" for n, each in enumerate(paid)]
 
 
 def read_request(request: object) -> str:

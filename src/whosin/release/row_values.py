@@ -326,15 +326,24 @@ def text_with_whole(operation: Callable[[Any, Any], Any], text: Any, whole: Any)
     return ibis.coalesce(exact, operation(number_value(text), double_value(whole)))
 
 
-def check_spelled_number(node: Any, other: Any) -> None:
-    """Refuse a word that is compared with a number: it is none, so that this is never true."""
-    word, kind = node.unnest(), other.type()
-    if not word.is_string or kind.is_boolean() or not kind.is_numeric():
-        return
-    if not re.fullmatch(NUMBER_PATTERN.removesuffix(r"\z"), word.this):
-        message = f"where compares a number with {describe_node(node)}, which is none"
-        hint = "compare it with a number, or write IS NULL for what is missing"
-        raise refuse_condition(message, word.this, hint)
+def is_digits(text: str) -> bool:
+    return text.isascii() and text.isdigit()
+
+
+def check_spelled_numbers(*sides: tuple[Any, Any]) -> None:
+    """Refuse a word that is compared with a number: it is none, so that this is never true.
+
+    Args:
+        sides: of a comparison, what each was, with the value of the other one.
+    """
+    for node, other in sides:
+        word, kind = node.unnest(), other.type()
+        if not word.is_string or kind.is_boolean() or not kind.is_numeric():
+            continue
+        if not re.fullmatch(NUMBER_PATTERN.removesuffix(r"\z"), word.this):
+            message = f"where compares a number with {describe_node(node)}, which is none"
+            hint = "compare it with a number, or write IS NULL for what is missing"
+            raise refuse_condition(message, word.this, hint)
 
 
 def comparable_values(first: Any, second: Any, left: Any, right: Any) -> tuple[Any, Any]:

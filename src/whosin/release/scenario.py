@@ -1,14 +1,12 @@
 """A scenario: the adversary, the target, the table, the queries, in one TOML file.
 
-Contract: an unknown key is an error that names the nearest known one; everything is checked before
-a row is read, and all mistakes of a file are said at once, each by its line. Paths in a scenario
-are relative to its file.
+Everything is checked before a row is read, and all mistakes of a file are said at once, each by its
+line. Paths in a scenario are relative to its file.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -31,6 +29,7 @@ from whosin.errors import (
     at_keys,
     require_extras,
     shorten,
+    suggest_columns,
 )
 from whosin.ledger import BudgetState, Ledger, encoding
 from whosin.ledger.budget import Budget, Schedule
@@ -38,7 +37,7 @@ from whosin.ledger.registration import Registration
 from whosin.release.answer import Release, read_releases
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.column_expressions import group_domain
-from whosin.release.contribution_bounds import ContributionPolicy
+from whosin.release.contribution_bounds import ContributionPolicy, contribution_policies
 from whosin.release.cost import CostEstimate, continue_streams
 from whosin.release.domains import FROM_ROWS, read_domain
 from whosin.release.engines import read_engine
@@ -84,8 +83,7 @@ class ScenarioText:
         try:
             yield
         except WhosinError as error:
-            _suggest_columns(error)
-            for each in error.parts:
+            for each in suggest_columns(error).parts:
                 each.args = (each.message.replace("plan SCENARIO", f"plan {self.name}"),)
                 path = self._find_path(each)
                 told = path.partition(".")[0].partition("[")[0] in self.data  # not an option's
@@ -111,7 +109,10 @@ class ScenarioText:
         path, value = error.path, error.value
         inside = self._value(path)
         if isinstance(inside, Mapping) and isinstance(value, str):
-            own = [key for key, each in inside.items() if key == value or _holds(each, value)]
+            pairs = (
+                (key, each if isinstance(each, list) else [each]) for key, each in inside.items()
+            )
+            own = [key for key, listed in pairs if value in (key, *listed)]
             path = ".".join(filter(None, (path, *own[:1])))
         return path
 
@@ -157,24 +158,6 @@ class ScenarioText:
         return value
 
 
-def _suggest_columns(error: WhosinError) -> None:
-    """Say which columns were meant, at a terminal: there somebody has the file in hand. Elsewhere
-    names that may be the cells of a first row would come into logs."""
-    for each in error.parts if sys.stderr.isatty() else ():
-        if isinstance(each, InvalidInput):
-            each.suggest_column()
-
-
-def _is_from_rows(domain: object) -> bool:
-    given = domain.get(FROM_ROWS) if isinstance(domain, Mapping) else None
-    return given is True or bool(getattr(domain, FROM_ROWS, False))
-
-
-def _holds(value: object, wanted: str) -> bool:
-    """Whether a key's value is this text, or a list that has it."""
-    return value == wanted or (isinstance(value, list) and wanted in value)
-
-
 @dataclass(frozen=True)
 class Scenario:
     """What a scenario file says, checked."""
@@ -199,7 +182,14 @@ class Scenario:
         """As `Table.looked_up`, without opening it."""
         bounds = ("max_groups", "max_rows_per_group") if self.table.from_rows else ()
         stated = (each for each in bounds if getattr(self.table, each) is not None)
-        return (*(c for c, each in self.domains.items() if _is_from_rows(each)), *stated)
+        marks = (
+            (
+                name,
+                each.get(FROM_ROWS) if isinstance(each, Mapping) else getattr(each, FROM_ROWS, 0),
+            )
+            for name, each in self.domains.items()
+        )
+        return (*(name for name, mark in marks if mark is True), *stated)
 
     def open_table(self) -> Table:
         """The table on its engine; only the schema is read."""
@@ -315,9 +305,7 @@ class Scenario:
             known = (self.dataset,) if self.dataset else ()
             return replace(self, queries=parse_queries(sql, table, known))
         except InvalidInput as error:
-            if self.text is not None:
-                _suggest_columns(error)
-            raise
+            raise error if self.text is None else suggest_columns(error)
         finally:
             if table is not self.opened:
                 table.engine.close()
@@ -372,8 +360,6 @@ class Scenario:
 
     def contribution_policies(self, table: Table) -> list[ContributionPolicy]:
         """What of the rows counts in each answer."""
-        from whosin.release.contribution_bounds import contribution_policies
-
         with self.locate_errors():
             return contribution_policies(table, self.queries)
 
@@ -445,8 +431,7 @@ class Scenario:
             return self.read_ledger(look, None) or look()
 
     def read_budget_state(self) -> BudgetState | None:
-        """Where the dataset stands in its ledger, which is not made; None where it has no budget
-        yet."""
+        """Where the dataset stands in its ledger, which is not made; None without a budget."""
         return self.read_ledger(partial(Ledger.budget_state, parts=True), None)
 
     def read_releases(self) -> list[Release]:
@@ -651,8 +636,7 @@ def _readable_table(data: object, found: list[WhosinError]) -> TableSection | No
 
 
 def _repair_keys(data: object, wrong: Sequence[WhosinError]) -> dict[str, Any] | None:
-    """A section or question with the kind and the keys that were probably meant, without those that
-    nobody knows; None where that does not make it another one."""
+    """A section or question with the kind and keys that were meant; None where it has them."""
     if not isinstance(data, Mapping):
         return None
     result = dict(data)
@@ -667,9 +651,8 @@ def _repair_keys(data: object, wrong: Sequence[WhosinError]) -> dict[str, Any] |
 
 
 def _names_any(error: WhosinError, columns: set[str]) -> bool:
-    """Whether an error is about one of these columns, however they are spelled."""
-    folded = {column.casefold() for column in columns}
-    return isinstance(error.value, str) and error.value.casefold() in folded
+    """Whether an error is about one of these columns, in whatever letters."""
+    return str(error.value).casefold() in {column.casefold() for column in columns}
 
 
 def _open_table(

@@ -9,9 +9,8 @@ after the debit names the request that continues without paying again.
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
@@ -21,50 +20,34 @@ from whosin.calibration import Plan
 from whosin.errors import BudgetRefused, InvalidInput, WhosinError, invalid_value, warn_caller
 from whosin.exact import format_epsilon
 from whosin.ledger import BudgetState, Debit, Ledger, encoding
-from whosin.ledger.budget import Accounts, Budget, Cost, PartLevel, Schedule, Spend, price_spend
-from whosin.ledger.budget_state import check_session, open_for_debits
 from whosin.ledger.encoding import read_name
 from whosin.ledger.entries import ReleaseRecord, same_question
-from whosin.ledger.registry import STEP_KEY, add_note, describe_unanswered, describe_unnamed
+from whosin.ledger.registry import add_note, describe_unanswered
+from whosin.release.admission import Admission
 from whosin.release.answer import Answer, Release, read_answers, read_said
 from whosin.release.budget_allocation import estimate_batch_cost, read_queries
 from whosin.release.cost import (
     CostEstimate,
+    Spending,
     common_part,
     continue_streams,
-    known_cost,
     paid_estimates,
     priced_spends,
 )
 from whosin.release.engines.base import Progress, share_scans
 from whosin.release.queries import Query
 from whosin.release.requests import (
-    NamedBatch,
+    Batch,
     describe_batch,
     describe_repeat,
-    number_debits,
     read_request,
     require_new_files,
-    was_registered,
 )
-from whosin.release.table import Table, find_last_writes, register_table
+from whosin.release.table import Table
 from whosin.scenario_model import read_statements
 
 Watch = Callable[[str], Progress | None]
 """Told a query's title when its scan begins; returns whom to tell how far it is."""
-
-
-@dataclass(eq=False)
-class _Batch:
-    """What a session was asked at once, by its words: the request that pays, from which number of
-    it on, and what the session had spent before."""
-
-    words: str
-    request: str
-    first: int
-    accounts: Accounts
-    levels: Mapping[str, PartLevel]
-    answered: bool = False
 
 
 class Session:
@@ -99,9 +82,6 @@ class Session:
             slip refuses it, the rest is a warning and a note. Without `curator` there is none.
         about: who answers for it, and why: [about], and its title; the ledger keeps these words.
 
-    Attributes:
-        notes: what people should be told about the session, in sentences.
-
     Raises:
         BudgetRefused: the plan does not fit what is left, or the budget is for another table.
     """
@@ -132,22 +112,40 @@ class Session:
         self.table, self.plan, self.share, self.curator = table, plan, share, curator
         self._opens_ledger = not isinstance(ledger, Ledger)
         self.ledger = ledger if isinstance(ledger, Ledger) else Ledger(ledger, who=who)
-        self.dataset = read_name(dataset if dataset is not None else table.name, "dataset")
+        self._named, self._again, self._looks = request is not None, again, preflight and curator
         self.request = uuid.uuid4().hex if request is None else read_request(request)
-        self.notes: tuple[str, ...] = ()
-        self._accounts, self._levels, self._asked = Accounts(), dict[str, PartLevel](), 0
-        self._batches: dict[str, _Batch] = {}
-        self._named = request is not None
-        self._again, self._looks = again, preflight and curator
+        self._notes: list[str] = []
+        self._spent, self._batches = Spending(), dict[str, Batch]()
         self._about = read_statements(about or {})
-        self.schedule, self._dated, self._unclaimed = schedule, False, ""
-        self._queries, self._amends, self._new_people = tuple(queries), amend, new_people
-        self._finds = curator and dataset is None and not (request or amend or new_people or again)
+        find = curator and dataset is None and not (request or amend or new_people or again)
+        self._admission = Admission(
+            table,
+            plan,
+            self.ledger,
+            read_name(dataset if dataset is not None else table.name, "dataset"),
+            curator=curator,
+            share=share,
+            schedule=schedule,
+            amends=amend,
+            new_people=new_people,
+            queries=tuple(queries),
+            notes=self._notes,
+        )
         try:
-            self._open()
+            self._admission.open(self.request, continues=self._named, again=again, find=find)
         except BaseException:
             self.close()
             raise
+
+    @property
+    def dataset(self) -> str:
+        """The dataset's name in the ledger."""
+        return self._admission.dataset
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What people should be told about the session, in sentences."""
+        return tuple(self._notes)
 
     def release(
         self,
@@ -172,73 +170,55 @@ class Session:
         """
         asked = read_queries(queries)
         budget: dict[str, Any] = {"share": share, "split": split, "noise": noise}
-        said = budget | {"share": self.share if share is None else share}
-        try:
-            words = describe_batch(self.table, self.plan, asked, **said)
-        except Exception:  # what is wrong with a question is for its estimate to say
-            self._price(asked, Accounts(), {}, **said)
-            raise
-        admit = partial(self._admit, asked, **budget)
-        batch = self._find_batch(words, self._again if again is None else again, admit)
-        estimates = self._estimate_costs(asked, batch, **budget)
-        paid = self._steps(estimates)
-        numbers = number_debits(paid, split, batch.first)
-        requests = [each.request or f"{batch.request}/{numbers[n]}" for n, each in enumerate(paid)]
-        debits = self.ledger.find_debits(self.dataset, requests)
-        before = {each.request: each.body["what"] for each in debits}
-        pairs = zip(paid, requests, strict=True)
-        paid = [each.worded(before.get(name, {})) for each, name in pairs]
-        new = len(debits) < len(requests)
-        if new:
-            if self._unclaimed or not debits:  # else this request was used for something
-                admit()
-            self._look_at_rows(asked, estimates)
-            require_new_files(requests, paid, debits)
-        elif not self._named and describe_repeat(batch.request) not in self.notes:
-            self._note(describe_repeat(batch.request))
-        shown = not (new or self._named) and all(
-            debit.answer is not None and same_question(debit, estimate.spend.what)
-            for debit, estimate in zip(debits, paid, strict=True)
-        )
-        if shown:  # whatever it would cost today
-            self._begin(batch, paid)
-        else:
-            debits = self._debit_costs(batch, requests, paid, new=new)
+        batch = self._find_batch(asked, self._again if again is None else again, budget)
+        estimates = self._estimate_costs(asked, batch, budget)
+        paid, debits = self._debit_costs(asked, batch, estimates, budget)
         stored = self._scan_table(debits, paid, watch)
         return self._publish_answers(batch, debits, estimates, stored)
 
-    def _find_batch(
-        self, words: Mapping[str, Any], again: bool, admit: Callable[[], None]
-    ) -> _Batch:
+    def _find_batch(self, asked: Sequence[Query], again: bool, budget: Mapping[str, Any]) -> Batch:
         """Where a batch is paid: what was begun goes on, and what was asked before is shown."""
-        if not self._named and find_last_writes(self.table) != self._written:
-            self._register(rows=True)
-        said = encoding.canonical_json(words)
-        known = self._batches.get(said)
-        same = self._named or not self.registration.source  # nobody can see whether rows changed
+        said = {**budget, "share": self.share if budget["share"] is None else budget["share"]}
+        try:
+            words = describe_batch(self.table, self.plan, asked, **said)
+        except Exception:  # what is wrong with a question is for its estimate to say
+            self._price(asked, Spending(), **said)
+            raise
+        if not self._named:
+            self._admission.notice_changes()
+        written = encoding.canonical_json(words)
+        known = self._batches.get(written)
+        # Of a source without fingerprints nobody can see whether its rows have changed.
+        same = self._named or not self._admission.registration.source
         if known is not None and (not known.answered or (same and not again)):
             batch = known
+        elif self._named:
+            batch = Batch(written, self.request, self._spent.debits, self._spent)
         else:
-            request = self.request if self._named else self._name_request(words, again, admit)
-            first = self._asked if self._named else 0
-            batch = _Batch(said, request, first, self._accounts, dict(self._levels))
-            if known is not None and (known.request, known.first) == (request, first):
+            admit = partial(self._admit, asked, budget)
+            request = self._admission.name_request(words, again=again, admit=admit)
+            batch = Batch(written, request, 0, self._spent)
+            if known is not None and known.request == request:
                 batch = known
         self.request = batch.request
         return batch
 
+    def _admit(self, asked: Sequence[Query], budget: Mapping[str, Any]) -> None:
+        price = partial(self._price, asked, self._spent, **budget)
+        self._admission.admit(self.request, asked, price, going_on=bool(self._batches))
+
     def _estimate_costs(
-        self, asked: Sequence[Query], batch: _Batch, **budget: Any
+        self, asked: Sequence[Query], batch: Batch, budget: Mapping[str, Any]
     ) -> list[CostEstimate]:
         """The cost of each query, after what the session had spent before the batch; of one that
         was paid for in another session, where that is too much, as though it were the first."""
-        budget["beside"] = f"{batch.request}/{batch.first}"
+        beside = f"{batch.request}/{batch.first}"
         try:
-            return self._price(asked, batch.accounts, batch.levels, **budget)
+            return self._price(asked, batch.before, beside=beside, **budget)
         except BudgetRefused:
-            if not self.ledger.requests(self.dataset, f"{batch.request}/"):
+            if not self._admission.find_paid(batch.request):
                 raise
-            return self._price(asked, Accounts(), {}, **budget)
+            return self._price(asked, Spending(), beside=beside, **budget)
 
     def _look_at_rows(self, asked: Sequence[Query], estimates: Sequence[CostEstimate]) -> None:
         """The curator's look, once for a batch, and never at one that was paid for."""
@@ -247,37 +227,68 @@ class Session:
         from whosin.release.inspection import look_before_debit
 
         home = self.ledger, self.dataset
-        found = look_before_debit(self.table, asked, estimates, *home, dated=self._dated)
+        dated = self.share is None and self._admission.find_share(self.request) is not None
+        found = look_before_debit(self.table, asked, estimates, *home, dated=dated)
         if found.stops or found.changed_periods:
             raise found.refuse("Session(…, preflight=False)", details=True)
         for line in found.lines:
-            self._note(f"before the debit, for the curator alone: {line}", warn=True)
+            self._notes.append(f"before the debit, for the curator alone: {line}")
+            warn_caller(self._notes[-1])
 
     def _debit_costs(
-        self, batch: _Batch, requests: Sequence[str], paid: Sequence[CostEstimate], *, new: bool
-    ) -> list[Debit]:
-        """All debits in one transaction, or none."""
-        priced = priced_spends(paid, self.registration, self.table)
+        self,
+        asked: Sequence[Query],
+        batch: Batch,
+        estimates: Sequence[CostEstimate],
+        budget: Mapping[str, Any],
+    ) -> tuple[list[CostEstimate], list[Debit]]:
+        """What is paid for, and its debits: those that are there, or all in one transaction."""
+        paid = self._steps(estimates)
+        requests = batch.name_debits(paid, budget["split"])
+        debits = self.ledger.find_debits(self.dataset, requests)
+        before = {each.request: each.body["what"] for each in debits}
+        pairs = zip(paid, requests, strict=True)
+        paid = [each.worded(before.get(name, {})) for each, name in pairs]
+        new = len(debits) < len(requests)
+        if new:
+            if self._admission.unclaimed or not debits:  # else this request was used for something
+                self._admit(asked, budget)
+            self._look_at_rows(asked, estimates)
+            require_new_files(requests, paid, debits)
+        elif not self._named:
+            if describe_repeat(batch.request) not in self._notes:
+                self._notes.append(describe_repeat(batch.request))
+            told = zip(debits, paid, strict=True)
+            if all(d.answer is not None and same_question(d, each.spend.what) for d, each in told):
+                self._begin(batch, paid)  # whatever it would cost today
+                return paid, debits
+        priced = priced_spends(paid, self._admission.registration, self.table)
         spends = dict(zip(requests, priced, strict=True))
         if new:
-            self._fix_universe(spends.values())
-        before = dict(self._batches)
-        self._begin(batch, paid)
+            self._admission.fix_universe(spends.values())
         try:
-            return self.ledger.debits(self.dataset, spends, self._said())
+            debits = self.ledger.debits(self.dataset, spends, self._said())
+            self._begin(batch, paid)
         except BudgetRefused:
-            self._undo(batch, before)
             raise
         except BaseException as error:
             try:
                 stand = bool(self.ledger.find_debits(self.dataset, requests))
             except WhosinError:  # whoever cannot look cannot say that nothing was spent
+                self._begin(batch, paid)
                 unknown = f"request {self.request} continues, and pays once"
                 raise add_note(error, unknown) from None
             if stand:
+                self._begin(batch, paid)
                 raise add_note(error, describe_unanswered(self.request)) from None
-            self._undo(batch, before)
             raise add_note(error, "nothing was debited for this batch") from None
+        return paid, debits
+
+    def _begin(self, batch: Batch, paid: Sequence[CostEstimate]) -> None:
+        """Count what a batch costs as spent by this session, once."""
+        if self._batches.get(batch.words) is not batch:
+            self._batches[batch.words] = batch
+            self._spent = self._spent.pay(paid, self.plan)
 
     def list_publications(self) -> tuple[ReleaseRecord, ...]:
         """All releases of the dataset, for its curator."""
@@ -288,24 +299,6 @@ class Session:
         declared = {"people": self.table.people, "looked_up": self.table.looked_up}
         said = {"declared": declared if self.curator else {"people": None, "looked_up": []}}
         return said | ({"about": self._about} if self._about else {})
-
-    def _begin(self, batch: _Batch, paid: Sequence[CostEstimate]) -> None:
-        """Count what a batch costs as spent by this session, once."""
-        if self._batches.get(batch.words) is batch:
-            return
-        self._batches[batch.words] = batch
-        for spend in (estimate.spend for estimate in paid):
-            level = self._levels.get(spend.part or "", PartLevel())
-            priced = price_spend(spend, self.plan)
-            self._accounts, level = self._accounts.pay(priced, self.plan.relation, level)
-            self._levels[spend.part or ""] = level
-            self._asked += STEP_KEY not in spend.what
-
-    def _undo(self, batch: _Batch, before: dict[str, _Batch]) -> None:
-        """Nothing was debited for a batch, unless it was begun before."""
-        if before.get(batch.words) is not batch:
-            self._batches, self._asked = before, batch.first
-            self._accounts, self._levels = batch.accounts, dict(batch.levels)
 
     def _scan_table(
         self, debits: Sequence[Debit], paid: Sequence[CostEstimate], watch: Watch | None
@@ -344,12 +337,12 @@ class Session:
             raise
         for number in files:
             said = paid[number].query.publish(self.table, drawn.get(number), stored[number])
-            self.notes += () if said is None else (said,)
+            self._notes += [] if said is None else [said]
         return stored
 
     def _publish_answers(
         self,
-        batch: _Batch,
+        batch: Batch,
         debits: Sequence[Debit],
         estimates: Sequence[CostEstimate],
         stored: Sequence[Any],
@@ -424,14 +417,13 @@ class Session:
             noise: "laplace" or "gaussian".
         """
         budget: dict[str, Any] = {"share": share, "split": split, "noise": noise}
-        budget["beside"] = f"{self.request}/{self._asked}" if self._named else None
-        return self._price(read_queries(queries), self._accounts, self._levels, **budget)
+        beside = f"{self.request}/{self._spent.debits}" if self._named else None
+        return self._price(read_queries(queries), self._spent, beside=beside, **budget)
 
     def _price(
         self,
         asked: Sequence[Query],
-        accounts: Accounts,
-        levels: Mapping[str, PartLevel],
+        spent: Spending,
         *,
         share: object,
         beside: str | None = None,
@@ -443,7 +435,7 @@ class Session:
             return list(paid.values())
         own = share is None
         if share is None:
-            share = self._find_share() if self.plan.query is None else 1
+            share = self._admission.find_share(self.request) if self.plan.query is None else 1
             sized = share is None and all(query.within is not None for query in asked)
             share = 1 if sized else share
         if share is None:
@@ -457,7 +449,7 @@ class Session:
             self.table,
             self.plan,
             [query for number, query in enumerate(asked) if number not in paid],
-            self._seen_from(asked, accounts, levels),
+            spent.seen_from(common_part(asked, self.table), self.plan),
             share=share,
             capped=own,
             **budget,
@@ -473,197 +465,10 @@ class Session:
         registered = self.budget_state.registered if any(each.request for each in found) else None
         return [replace(each, seal=registered and registered.seal_rows) for each in found]
 
-    def _open(self) -> None:
-        known = self.dataset in self.ledger.datasets()
-        if not known and not self.curator:
-            raise BudgetRefused(
-                f"dataset {self.dataset!r} has no budget in this ledger",
-                field="dataset",
-                value=self.dataset,
-                hint="its curator opens one with whosin ledger create",
-            )
-        self._register(rows=self._amends or not known)
-        if self._named and self._paid():
-            return
-        if not self.curator:
-            self._check_registered()
-        if not known and self._find_dataset():
-            return
-        if known and self._queries:  # when they are asked: then it is known what they cost
-            return
-        asked = known and not (self._named or self._again)
-        asked = asked and bool(self.ledger.requests(self.dataset))
-        if asked and not self._is_registered():
-            today = register_table(self.table, (), rows=True)
-            if self.curator and was_registered(self.ledger, self.dataset, today):
-                return  # what was asked of it is shown, and nothing is amended for that
-            asked = False
-        try:
-            self._admit()
-        except BudgetRefused:
-            if not asked:  # else what was asked before is shown without a budget
-                raise
-
-    def _register(self, *, rows: bool) -> None:
-        self._written, self._admitted = find_last_writes(self.table), False
-        self.registration = register_table(self.table, self._queries, rows=rows)
-
-    def _admit(self, asked: Sequence[Query] = (), **budget: Any) -> None:
-        """See that the plan, or what is asked of it, fits what is left, and that the dataset is
-        registered with this table, once, before anything is paid."""
-        if self._admitted:
-            return
-        if self._unclaimed:  # nobody said that this goes on under that budget
-            self.ledger.claim_people(self._unclaimed, self.registration, new_people=False)
-        cost = None
-        if asked:
-            cost = known_cost(self._price(asked, self._accounts, self._levels, **budget), self.plan)
-        known = self.dataset in self.ledger.datasets()
-        amend = known and (self._amends or self._corrects()) and not self._is_registered()
-        streams = self.ledger, self.dataset, self.table, self.plan, asked
-        continues = known and bool(asked) and len(continue_streams(*streams)) == len(asked)
-        paid = continues or bool(self._batches)  # a session goes on: each debit is checked
-        share = None if paid else self._find_share()
-        part = common_part(asked or self._queries, self.table)
-        budget_state = self.ledger.admit(
-            self.dataset,
-            self.plan,
-            resume=share is None,
-            share=share,
-            registration=self.registration,
-            amend=amend,
-            new_people=self._new_people,
-            schedule=self.schedule,
-            part=part,
-            cost=cost,
-            paid=paid,
-        )
-        if not paid:
-            self._check_remaining(budget_state, part, share, cost)
-        self._admitted = True
-
-    def _find_share(self) -> object:
-        """What a batch may spend that does not say: with a schedule the share of the period in
-        which this request was paid before, or of today's."""
-        if self.share is not None or self.plan.query is not None:
-            return self.share
-        budget, moments = Budget.of(self.plan), list[str]()
-        today = encoding.today()
-        known = self.dataset in self.ledger.datasets()
-        schedule = self.ledger.budget_state(self.dataset).schedule if known else None
-        if schedule is not None and (paid := self._paid()):
-            entries = self.ledger.history(self.dataset)
-            moments = [each.body["when"][:10] for each in entries if each.request in paid]
-        if not known and self.schedule is not None:
-            schedule = Schedule.plan(self.schedule, budget, today)
-        self._dated = schedule is not None
-        return schedule and schedule.share(min(moments, default=today), budget)
-
-    def _check_remaining(
-        self, state: BudgetState, part: str | None, share: object, cost: Cost | None
-    ) -> None:
-        """Refuse a session where nothing is left; say so where it takes most of what is left."""
-        if part is not None:
-            state = state.seen_from(self.ledger.part_levels(self.dataset, [part])[part])
-        budget, everyone = Budget.of(self.plan), replace(state, spent=state.accounts.everyone)
-        of_parts = self.table.part is not None and everyone.spendable_units > 0
-        if not (state.spendable_units or of_parts):  # a part may have what the whole has not
-            check_session(state, self.plan, budget, cost=cost)
-        own = budget.part(share).epsilon if share else 0
-        own = min(own, cost.epsilon if cost is not None else own)
-        if state.debits and 2 * own > state.spendable_units:
-            taken = format_epsilon(Fraction(own, encoding.EPSILON_UNITS))
-            words = f"has ε = {format_epsilon(state.spendable)} left, and this session takes"
-            self._note(f"dataset {self.dataset!r} {words} {taken} of it")
-
-    def _name_request(
-        self, words: Mapping[str, Any], again: bool, admit: Callable[[], None]
-    ) -> str:
-        """The request that paid for a batch about the same rows before, or its new name.
-
-        Raises:
-            BudgetRefused: it was asked of rows that have changed since, and nobody said whether
-                today's rows are to be asked.
-        """
-        asked, who = self.registration, "" if self.curator else self.ledger.who
-        if self.curator and (asked.lives or not self._is_registered()):
-            asked = register_table(self.table, self._queries, rows=True)
-        batch = NamedBatch(self.ledger, self.dataset, self.plan, words, asked, who)
-        if not self._is_registered():
-            if not again and self.curator and (answered := batch.find_answered()) is not None:
-                return answered
-            admit()
-        name = batch.name(again=again)
-        if again and self.ledger.requests(self.dataset, f"{name}/"):
-            return uuid.uuid4().hex
-        if not (again or self._amends):
-            batch.require_same_rows(name)
-        return name
-
-    def _is_registered(self) -> bool:
-        """Whether the dataset is registered with this very table already."""
-        registered = self.ledger.budget_state(self.dataset).registered
-        return registered is not None and registered.difference(self.registration) is None
-
-    def _corrects(self) -> bool:
-        """Whether a curator declares other domains of the same table before anything was paid for,
-        such as what the look at its rows found."""
-        state = self.budget_state
-        if not self.curator or state.registered is None or state.debits:
-            return False
-        return state.registered.difference(replace(self.registration, domains={})) is None
-
-    def _check_registered(self) -> None:
-        """Someone who may not decide finds everything decided."""
-        state = self.budget_state
-        if state.registered is None:
-            raise BudgetRefused(describe_unnamed(self.dataset))
-        try:
-            state.registered.check(self.dataset, self.registration)
-        except BudgetRefused:
-            open_for_debits(state)  # what is closed says that first
-            raise
-
-    def _find_dataset(self) -> bool:
-        """Take one that was registered with this very table, where none was named: what it has
-        answered is shown."""
-        held = self.ledger.copies(self.dataset, self.registration) if self._finds else []
-        found = next((n for n in held if was_registered(self.ledger, n, self.registration)), None)
-        if found is not None:
-            self._note(f"these rows are part of dataset {found!r}: what it has answered is shown")
-            self._unclaimed, self.dataset = self.dataset, found
-        return found is not None
-
-    def _note(self, words: str, *, warn: bool = False) -> None:
-        self.notes += (words,)
-        if warn:
-            warn_caller(words)
-
     @property
     def budget_state(self) -> BudgetState:
         """Where the dataset stands."""
         return self.ledger.budget_state(self.dataset)
-
-    def _fix_universe(self, spends: Iterable[Spend]) -> None:
-        """The first maximum says who could be in, once and for all, if whoever asks may."""
-        named = (each.registration for each in spends if each.registration is not None)
-        universes = {each.universe for each in named} - {None}
-        if not universes or not self.curator:
-            return
-        state, known = self.budget_state, self.budget_state.registered
-        if known is not None and known.registration.universe is None and not state.debits:
-            self.registration = replace(self.registration, universe=universes.pop())
-            self.ledger.amend(self.dataset, self.registration)
-
-    def _seen_from(
-        self, queries: Sequence[Query], accounts: Accounts, levels: Mapping[str, PartLevel]
-    ) -> Cost:
-        """What was spent, as it matters to a batch: to one about one part alone, only what was
-        spent there and on everyone."""
-        part = common_part(queries, self.table)
-        if part is None:
-            return accounts.total
-        return accounts.seen_from(levels.get(part, PartLevel()), self.plan.relation)
 
     def _unanswered(self, debit: Debit) -> bool:
         """Whether the ledger is known to have no answer: a failed store may have stored it."""
@@ -675,11 +480,7 @@ class Session:
     @property
     def continues(self) -> bool:
         """Whether something was debited under this session's request."""
-        return bool(self._paid())
-
-    def _paid(self) -> set[str]:
-        """The requests of this session that were debited before."""
-        return self.ledger.requests(self.dataset, f"{self.request}/")
+        return bool(self._admission.find_paid(self.request))
 
     def __repr__(self) -> str:
         """Which budget it draws on, and under which request."""

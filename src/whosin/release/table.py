@@ -5,10 +5,9 @@ Fingerprints of a source, so that the same rows are recognised under another nam
 ledger, which seals them; nobody else sees them, and no error depends on what they are made of. They
 are cheap: files above 16 MB are sampled, rows are only looked at where there are few. Equal files
 have equal `bytes`, wherever they lie and whatever they are called; equal rows have equal `rows` in
-a file, a database or memory, in any order, as long as their values are spelled alike. Where neither
-can be had, there is the `place`. For a table on a server this says which server, database and table
-it is, by whatever name it is reached; `table` is the number under which the server keeps it,
-whatever it is called and whatever becomes of its rows.
+a file, a database or memory, in any order, if their values are spelled alike. Where neither can be
+had, there is the `place`: of a table on a server, which server, database and table it is; `table`
+is the number under which the server keeps it, whatever becomes of its rows.
 """
 
 from __future__ import annotations
@@ -49,10 +48,11 @@ from whosin.release.domains import (
     Range,
     Values,
     check_flag,
+    describe_domain,
     read_domain,
 )
 from whosin.release.engines import DuckDB, Engine
-from whosin.release.engines.base import collect_lazy, is_database, list_local_files, stat_files
+from whosin.release.engines.base import collect_lazy, is_database, list_local_files
 from whosin.release.engines.databases import Address, describe_table, read_address
 from whosin.release.row_values import is_usable
 
@@ -101,8 +101,7 @@ class Table:
             is constant for a person, or "least(region)".
         views: whether the source may be a view of a database, as for `DuckDB`.
 
-    Everything that is checked here is read from the schema, never from the rows. Only public tables
-    are read: their keys must be unique.
+    The schema is read and no row, but those of public tables: their keys must be unique.
     """
 
     def __init__(  # noqa: PLR0913 (public parameters, all by name)
@@ -184,7 +183,7 @@ class Table:
         ]
         width = max([12, *map(len, self.domains)])
         shown = list(self.domains.items())[:MAX_SHOWN_COLUMNS]
-        lines += [f"  {name.ljust(width)}  {_domain_words(domain)}" for name, domain in shown]
+        lines += [f"  {name.ljust(width)}  {describe_domain(domain)}" for name, domain in shown]
         left = len(self.domains) - len(shown)
         return "\n".join([*lines, *([f"  … {left} more"] if left else [])])
 
@@ -216,8 +215,7 @@ class Table:
         return Database(self.engine, own, unit, pairs, self.features)
 
     def _declare(self, domains: Mapping[str, object]) -> None:
-        """The domains. Those of features come first, as data, since they say how columns are
-        read."""
+        """The domains. Those of features come first: they say how columns are read."""
         features = {each.name for each in self.features}
         mistakes = Mistakes()
         for column in features.intersection(domains):
@@ -301,8 +299,8 @@ class Table:
     @property
     def looked_up(self) -> list[str]:
         """What was chosen by looking at the rows: domains of columns, and contribution bounds."""
-        domains = [name for name, each in self.domains.items() if each.from_rows]
-        return domains + (sorted(self.stated) if self.from_rows else [])
+        bounds = sorted(self.stated) if self.from_rows else []
+        return [name for name, each in self.domains.items() if each.from_rows] + bounds
 
     @property
     def one_row(self) -> bool:
@@ -471,16 +469,6 @@ def dataset_name(source: object) -> str:
     return Path(parts[-1].removesuffix(".gz")).stem if parts else text
 
 
-def _domain_words(domain: Domain) -> str:
-    """What a column may hold, in few words."""
-    if isinstance(domain, Values):
-        text = ", ".join(map(str, domain.values))
-        return text if len(text) <= MAX_DOMAIN_LETTERS else f"{text[: MAX_DOMAIN_LETTERS - 1]}…"
-    first, last = domain.ends if isinstance(domain, Dates) else (domain.lower, domain.upper)
-    return f"{first}..{last}"
-
-
-MAX_DOMAIN_LETTERS = 60
 MAX_WHOLE_BYTES = 16 << 20
 """Bytes of a source that are all read."""
 BLOCK, BLOCKS = 1 << 16, 64
@@ -535,14 +523,6 @@ def fingerprint_of_source(source: str) -> dict[str, str]:
     return (
         {"bytes": _digest_files(files)} if files else {"place": _digest_text(_resolve_path(source))}
     )
-
-
-def find_last_writes(table: Table) -> list[tuple[int, ...]]:
-    """When the local files of a table were written last."""
-    sources = [table.source, *(each.source for each in table.tables)]
-    paths = [str(each) for each in sources if isinstance(each, str | Path)]
-    listed = (list_local_files(path) or [path.partition("::")[0]] for path in paths)
-    return stat_files(file for files in listed for file in files if Path(file).is_file())
 
 
 def _resolve_path(source: str) -> str:

@@ -13,10 +13,11 @@ from whosin.errors import UnknownName
 from whosin.exact import format_figures, format_percent
 from whosin.ledger import BudgetState
 from whosin.release import Answer, CostEstimate, Release
+from whosin.release.admission import Outlook
 from whosin.release.answer import NOISY_MARK, cost_data
 from whosin.release.conditions import add_condition
 from whosin.release.contribution_bounds import CostWarning
-from whosin.release.cost import ExpectedError, Outlook, batch_cost, state_after
+from whosin.release.cost import ExpectedError, batch_cost, state_after
 from whosin.release.domains import describe_misspelt_days
 from whosin.report import accounts, card
 from whosin.report.accounts import accounts_lines, describe_people

@@ -492,7 +492,7 @@ COMMAND_PLACES = {
     "sql": "release:sql",
     "draft": "release:draft",
     "inspect": "release:inspect",
-    "evidence": "evidence:evidence",
+    "evidence": "release:evidence",
     "rules": "rules:app",
     "ledger": "ledger:app",
     "audit": "audit:app",

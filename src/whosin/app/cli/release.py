@@ -1,4 +1,4 @@
-"""`whosin release`, `sql`, `draft`, `inspect` and `demo`: answers from a scenario."""
+"""`whosin release`, `sql`, `draft`, `inspect`, `evidence` and `demo`: answers from a scenario."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
+from importlib.metadata import version
 from pathlib import Path
 from shlex import quote
 from shutil import which
@@ -272,7 +273,8 @@ def warn_signers(loaded: Scenario, report: Path | None) -> None:
 def show_estimate(loaded: Scenario, choices: SessionChoices, *, json: bool) -> None:
     """What a scenario costs; nothing is spent."""
     from whosin.release.accuracy import suggest_changes
-    from whosin.release.cost import describe_spent_period, foresee_release, state_after
+    from whosin.release.admission import foresee_release
+    from whosin.release.cost import describe_spent_period, state_after
     from whosin.report import releases
 
     title, plan, table = loaded.title, loaded.plan, loaded.open_table()
@@ -552,13 +554,7 @@ def demo(
         with TemporaryDirectory(prefix="whosin-demo-") as folder:
             _tell_story(Path(folder), json=json, kept=False)
         return
-    if keep.exists() and (not keep.is_dir() or any(keep.iterdir())):
-        raise InvalidInput(
-            f"{keep.name} is there already, and not an empty folder",
-            field="--keep",
-            value=keep.name,
-            hint="choose a new one",
-        )
+    require_new_folder(keep, "--keep")
     _tell_story(keep, json=json, kept=True)
 
 
@@ -595,3 +591,61 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
     else:
         print("To keep its table and its report:")
         print(f"{command} demo --keep demo")
+
+
+def evidence(
+    scenario: ScenarioFile,
+    ledger: OtherLedger = None,
+    save: Annotated[
+        Path | None, typer.Option(help="Write the pack to this folder, a new or an empty one.")
+    ] = None,
+    json: Json = False,
+) -> None:
+    """Collect the evidence about a scenario: who may be looking, how sure each can become, what it
+    rests on, and who answers for it. No row is read, nothing is spent. It is not legal advice.
+
+    A pack has evidence.json with its JSON schema, the same as a page, and registry.yaml, an entry
+    for the OpenDP deployments registry. The scenario's about section must say controller, contact,
+    population, period, decided_by and reasons.
+    """
+    from whosin.ledger.encoding import today
+    from whosin.release.scenario import load_scenario
+    from whosin.report import evidence as packs
+    from whosin.report.terminal import print_document
+
+    if save is not None:
+        require_new_folder(save, "--save")
+    loaded = load_scenario(scenario, ledger=ledger)
+    made = loaded.read_releases()
+    packs.require_about(packs.settle_about(loaded, made, "")[0])
+    estimates, state = loaded.estimate_cost(), loaded.read_budget_state()
+    data = packs.evidence_data(loaded, estimates, state, today(), version("whosin"), made)
+    if save is not None:
+        _write_pack(save, data)
+    if json:
+        print_json(data)
+    elif save is None:
+        print_document(packs.describe_evidence(data))
+    else:
+        print(f"{save}: {', '.join(packs.PACK_FILES)}. {data['notice']}")
+
+
+def _write_pack(folder: Path, data: dict[str, object]) -> None:
+    """Write the files of a pack, all made before the first is written."""
+    from whosin.plain_files import write_file
+    from whosin.report.evidence import pack_texts
+
+    texts = pack_texts(data)
+    folder.mkdir(exist_ok=True)
+    for name, text in texts.items():
+        write_file(folder / name, text, "--save")
+
+
+def require_new_folder(folder: Path, option: str) -> None:
+    """Refuse a folder in which something would be lost, or that could not be made."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        message = f"{folder.name} is there already, and not an empty folder"
+        raise InvalidInput(message, field=option, value=folder.name, hint="choose a new one")
+    if option == "--save" and not folder.parent.is_dir():
+        message = f"there is no folder {folder.parent}"
+        raise InvalidInput(message, field=option, value=str(folder), hint="make it first")

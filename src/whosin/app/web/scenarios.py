@@ -34,9 +34,10 @@ from whosin.ledger.registry import (
     group_by_people,
 )
 from whosin.release import QUERIES, CostEstimate, Release, Session, Table
+from whosin.release.admission import check_batch
 from whosin.release.conditions import canonical_question
 from whosin.release.contribution_bounds import column_behind
-from whosin.release.cost import check_batch, paid_estimates
+from whosin.release.cost import paid_estimates
 from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
 from whosin.release.requests import NamedBatch, number_debits

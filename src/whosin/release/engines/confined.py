@@ -40,6 +40,8 @@ from whosin.release.engines.base import (
     Header,
     Schema,
     file_kind,
+    left_out,
+    list_files,
     listed_names,
     one_schema,
     read_header,
@@ -505,3 +507,22 @@ def _unquote_sql(field: str) -> str:
     quoted = f"starts_with({field}, '\"') AND ends_with({field}, '\"') AND length({field}) > 1"
     inside = f"replace({field}[2:-2], '\"\"', '\"')"
     return f"nullif(CASE WHEN {quoted} THEN {inside} ELSE {field} END, '')"
+
+
+def count_broken_lines(source: str) -> dict[str, int]:
+    """How many files of a folder are not read, and how many lines of CSV files are not what their
+    header says, by what becomes of them: private."""
+    kind = file_kind(source)
+    others = left_out(source, kind)
+    what = "files of the folder that are not read, such as"
+    files = {f"{what} {name}": len(others) for name in others[:1]}
+    if kind != "csv":
+        return files
+    lines = find_broken_lines(list_files(source, kind))
+    return files | {
+        "lines that are not UTF-8, which are dropped": lines.encoding,
+        "lines of more than a million bytes, which are dropped": lines.unreadable,
+        "lines with too few fields, padded": lines.short,
+        "lines with too many fields, cut": lines.long,
+        "lines with quotes that are not CSV's, read as letters": lines.quotes,
+    }
