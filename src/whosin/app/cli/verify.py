@@ -90,7 +90,11 @@ def verify(
     """
     from whosin.exact import rational
     from whosin.mechanisms import Channel, read_mechanism
-    from whosin.notions import PositiveMembership
+    from whosin.notions import (
+        BayesianDifferentialPrivacy,
+        BayesianSemanticPrivacy,
+        PositiveMembership,
+    )
     from whosin.notions.reading import read_measurement, read_notion
     from whosin.report.levels import describe_level, level_data
 
@@ -112,9 +116,12 @@ def verify(
         return
     structured = None if document is None else read_measurement(document)
     if structured is not None:
-        named = {"mechanism": mechanism, "notion": notion, **notion_words, **mechanism_words}
-        refuse_options(_spell_options(named), "a chain or block file")
         measured, subject, space = structured
+        words = {"mechanism": mechanism, "notion": notion, **notion_words, **mechanism_words}
+        semantic = BayesianSemanticPrivacy.short_names[0]
+        if notion == semantic and isinstance(measured, BayesianDifferentialPrivacy):
+            measured, words["notion"] = BayesianSemanticPrivacy(measured.prior), None
+        refuse_options(_spell_options(words), "a chain or block file")
     else:
         measured = read_notion(notion or "membership", notion_words)
     claim = None if at_most is None else rational(at_most, "--at-most")
