@@ -416,10 +416,10 @@ class NetworkSearch:
         order = sorted(range(len(uses)), key=lambda n: len(branches[n].touches))
         uses, branches = [uses[n] for n in order], [branches[n] for n in order]
         bounds = [self._leakages(each) for each in (own, *branches)]
-        if not all(map(len, bounds)):
+        tops = [bound.max(axis=0, initial=-np.inf) for bound in bounds]
+        if np.isneginf(most := np.sum(tops, axis=0)).all():
             return
-        tops = [bound.max(axis=0) for bound in bounds]
-        first, second = np.unravel_index(int(np.argmax(sum(tops))), tops[0].shape)
+        first, second = np.unravel_index(int(most.argmax()), most.shape)
         greedy = own
         for branch, bound in zip(branches, bounds[1:], strict=True):
             pick = [int(bound[:, first, second].argmax())]

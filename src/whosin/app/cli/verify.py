@@ -90,11 +90,7 @@ def verify(
     """
     from whosin.exact import rational
     from whosin.mechanisms import Channel, read_mechanism
-    from whosin.notions import (
-        BayesianDifferentialPrivacy,
-        BayesianSemanticPrivacy,
-        PositiveMembership,
-    )
+    from whosin.notions import PositiveMembership
     from whosin.notions.reading import read_measurement, read_notion
     from whosin.report.levels import describe_level, level_data
 
@@ -117,10 +113,8 @@ def verify(
     structured = None if document is None else read_measurement(document)
     if structured is not None:
         measured, subject, space = structured
-        words = {"mechanism": mechanism, "notion": notion, **notion_words, **mechanism_words}
-        semantic = BayesianSemanticPrivacy.short_names[0]
-        if notion == semantic and isinstance(measured, BayesianDifferentialPrivacy):
-            measured, words["notion"] = BayesianSemanticPrivacy(measured.prior), None
+        measured, other = _choose_notion(measured, notion)
+        words = {"mechanism": mechanism, "notion": other, **notion_words, **mechanism_words}
         refuse_options(_spell_options(words), "a chain or block file")
     else:
         measured = read_notion(notion or "membership", notion_words)
@@ -159,6 +153,19 @@ def verify(
         code = {True: 0, False: REFUTED, None: UNDECIDED}[level.holds(claim)]
         if code:
             raise typer.Exit(code)
+
+
+def _choose_notion(measured: Notion, name: str | None) -> tuple[Notion, str | None]:
+    """What a chain file asks to be measured, or its semantic privacy where that is named; any other
+    name is left over."""
+    from whosin.notions import BayesianDifferentialPrivacy, BayesianSemanticPrivacy
+
+    if isinstance(measured, BayesianDifferentialPrivacy):
+        if name in BayesianDifferentialPrivacy.short_names:
+            return measured, None
+        if name in BayesianSemanticPrivacy.short_names:
+            return BayesianSemanticPrivacy(measured.prior), None
+    return measured, name
 
 
 def _debit_jointly(
