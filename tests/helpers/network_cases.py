@@ -6,6 +6,7 @@ import itertools
 import math
 import random
 from fractions import Fraction
+from typing import Any
 
 import record_oracle as records
 from whosin import statistics
@@ -15,7 +16,7 @@ from whosin.priors import Network
 HALF = Fraction(1, 2)
 
 
-def random_nodes(rng: random.Random, n: int, m: int, width: int, zeros: float) -> list:
+def random_nodes(rng: random.Random, n: int, m: int, width: int, zeros: float) -> list[Any]:
     """Rows with up to `width` parents; zeros, ties and probabilities down to 10^-12."""
     nodes = []
     for row in range(n):
@@ -34,7 +35,7 @@ def random_nodes(rng: random.Random, n: int, m: int, width: int, zeros: float) -
     return nodes
 
 
-def random_query(rng: random.Random, n: int, m: int):
+def random_query(rng: random.Random, n: int, m: int) -> tuple[Any, list[Any], list[float]]:
     """(mechanism, what each row's values add, the base of the noise in each coordinate)."""
     scale: Fraction = rng.choice([HALF, Fraction(1), Fraction(7, 3), Fraction(20)])
     base = math.exp(-1 / scale)
@@ -59,13 +60,13 @@ def random_query(rng: random.Random, n: int, m: int):
     first, second = range(end), range(end - rng.randint(0, 1), n) or range(1)
     windows = [Laplace(statistics.Among("sum", first), scale)]
     windows.append(Laplace(statistics.Among("count", second), 1))
-    counted: list = [
+    counted: list[Any] = [
         [(v * (r in first), int(v > 0) * (r in second)) for v in range(m)] for r in range(n)
     ]
     return Composed(windows), counted, [base, math.exp(-1)]
 
 
-def noisy_rows(n: int, m: int, added: list, bases: list):
+def noisy_rows(n: int, m: int, added: list[Any], bases: list[float]) -> tuple[Any, Any]:
     """Outputs (the product grid of all centres) and their densities in each world."""
     centres = {}
     for world in records.worlds(n, m):

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 import record_oracle as records
 
+Table = dict[Any, Any]
 
-def spread(prior: dict, centres: dict, n: int, default: int, fall, rows=None):
+
+def spread(
+    prior: Table, centres: Table, n: int, default: int, fall: Any, rows: Any = None
+) -> Iterator[tuple[int, Any, Any]]:
     """max r / min r by the definition, at outputs whose likelihoods `fall(centre)` gives (an array
     over outputs, or a list of fractions), as a list over (row, known rows)."""
     for row in range(n) if rows is None else rows:
         for known in records.subsets([other for other in range(n) if other != row]):
-            mass: dict = {}
-            joint: dict = {}
+            mass: Table = {}
+            joint: Table = {}
             for x, p in prior.items():
                 if p:
                     key = x[row], tuple(x[other] for other in known)
@@ -35,7 +41,7 @@ def level(k: float) -> float:
     return (math.sqrt(k) - 1) / (math.sqrt(k) + 1)
 
 
-def dense(prior: dict, centres: dict, n: int, default: int, scale: float) -> float:
+def dense(prior: Table, centres: Table, n: int, default: int, scale: float) -> float:
     """The largest spread on a fine grid, refined around its best points."""
     ends = [float(c) for c in centres.values()]
     outputs = np.linspace(min(ends) - 1, max(ends) + 1, 4001)
