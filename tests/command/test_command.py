@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 from typing import Any
@@ -277,6 +278,11 @@ def test_chain_files(run, write):
     assert run("verify", write(CHAIN), "--at-most", "3")[0] == 1
     code, out, _err = run("verify", write({**CHAIN, "chains": [CHAIN["chain"]], "chain": None}))
     assert code == 2
+    code, out, _err = run("verify", write(CHAIN), "--notion", "bayesian-semantic", "--json")
+    semantic = json.loads(out)
+    assert code == 0 and semantic["unit"] == "level"
+    assert 0.5 < semantic["value"] <= math.tanh(data["value"] / 2)
+    assert run("verify", write(CHAIN), "--notion", "semantic")[0] == 2
     several = {key: value for key, value in CHAIN.items() if key != "chain"}
     code, out, _err = run("verify", write({**several, "chains": [CHAIN["chain"]] * 2}), "--json")
     assert code == 0 and json.loads(out)["value"] == data["value"]

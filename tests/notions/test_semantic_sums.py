@@ -9,13 +9,13 @@ import random
 from fractions import Fraction
 
 import pytest
-from test_between import dense, spread
-from test_networks import HALF, noisy_rows, random_nodes, random_query, tree
 
 import record_oracle as records
 import whosin as wi
 from amounts import cases
+from network_cases import HALF, noisy_rows, random_nodes, random_query, tree
 from refusals import refused
+from spreads_oracle import dense, level, spread
 from whosin import statistics
 from whosin.errors import InvalidInput
 from whosin.mechanisms import Geometric, Laplace
@@ -32,10 +32,6 @@ from whosin.priors import Blocks, Box, ChainBox, Independent, MarkovChain, Netwo
 def by_parts(monkeypatch):
     """Few rows too are measured by parts, and not in one table over all rows."""
     monkeypatch.setattr(semantic_privacy, "MAX_CERTIFIED_CONDITIONS", 0)
-
-
-def level(k: float) -> float:
-    return (math.sqrt(k) - 1) / (math.sqrt(k) + 1)
 
 
 def several_parts(rng: random.Random) -> tuple[int, int, list]:

@@ -77,7 +77,7 @@ class _Use:
 
 
 @dataclass
-class Best:
+class WorstCase:
     """The worst case so far, and what no case that was looked at exceeds."""
 
     value: float = 0.0
@@ -100,15 +100,14 @@ class NetworkSearch:
     values: int
     messages: list[Message] = field(default_factory=list)
     numbers: dict[Any, int | None] = field(default_factory=dict)
-    roots: dict[Any, Best] = field(default_factory=dict)
-    best: Best = field(default_factory=Best)
+    roots: dict[Any, WorstCase] = field(default_factory=dict)
+    best: WorstCase = field(default_factory=WorstCase)
     cut_rows: set[int] = field(default_factory=set)
     counted: Array | None = None
 
     def __post_init__(self) -> None:
-        rows = len(self.query.weights)
-        self.neighbours: list[set[int]] = [set() for _ in range(rows)]
-        self.factors_of: list[list[int]] = [[] for _ in range(rows)]
+        self.neighbours: list[set[int]] = [set() for _ in self.query.weights]
+        self.factors_of: list[list[int]] = [[] for _ in self.query.weights]
         self.tables: list[Array] = []
         for number, (scope, table) in enumerate(self.factors):
             for row in scope:
@@ -325,7 +324,7 @@ class NetworkSearch:
         if key not in self.roots:
             self._compare_branches(row, prior, uses)
             self.roots[key] = replace(self.best)
-        same = self.roots[key]  # of a row that looks the same
+        same = self.roots[key]
         if same.case is not None and (self.best.case is None or same.value > self.best.value):
             self.best.value, self.best.case = same.value, same.case
         self.best.upper = max(self.best.upper, same.upper)
@@ -372,7 +371,7 @@ class NetworkSearch:
             total += float((apart.max(axis=-1) - apart.min(axis=-1)).max())
         return total
 
-    def _is_possible(self, best: Best) -> bool:
+    def _is_possible(self, best: WorstCase) -> bool:
         """Whether what is known in a case is possible with either value of the row."""
         if best.case is None:
             return False
@@ -417,10 +416,10 @@ class NetworkSearch:
         order = sorted(range(len(uses)), key=lambda n: len(branches[n].touches))
         uses, branches = [uses[n] for n in order], [branches[n] for n in order]
         bounds = [self._leakages(each) for each in (own, *branches)]
-        if not all(map(len, bounds)):
+        tops = [bound.max(axis=0, initial=-np.inf) for bound in bounds]
+        if np.isneginf(most := np.sum(tops, axis=0)).all():
             return
-        tops = [bound.max(axis=0) for bound in bounds]
-        first, second = np.unravel_index(int(np.argmax(sum(tops))), tops[0].shape)
+        first, second = np.unravel_index(int(most.argmax()), most.shape)
         greedy = own
         for branch, bound in zip(branches, bounds[1:], strict=True):
             pick = [int(bound[:, first, second].argmax())]
@@ -540,7 +539,7 @@ class NetworkSearch:
         unknown = tuple(sorted({r for use in uses for r in _use_rows(use)} - known.keys()))
         outputs = tuple(each[int(n)] for each, n in zip(points, at, strict=True))
         case = row, known, (high, low), outputs, unknown
-        self.best = Best(float(leaks.max()), self.best.upper, case)
+        self.best = WorstCase(float(leaks.max()), self.best.upper, case)
 
     def _known_rows(self, use: _Use, option: int) -> Iterator[tuple[int, int]]:
         value, inputs = self.messages[use.number].origin[option]

@@ -34,8 +34,8 @@ from whosin.notions.bsp_interior import (
 )
 from whosin.notions.messages import NoisySums, add_noise, align_axes, convolve_sums, output_points
 from whosin.notions.network_leakage import (
-    Best,
     NetworkSearch,
+    WorstCase,
     network_witness,
     search_within_reach,
 )
@@ -101,7 +101,7 @@ def measure_spread(
 ) -> Level:
     """Bayesian semantic privacy of noise on sums, from the factors of the prior."""
     if isinstance(mechanism, Geometric) and query.step != (Fraction(1),):
-        query = _by_ones(query)
+        query = _refine_steps(query)
     search = NetworkSearch(factors, query, space.values)
     note = _left_out_by_factors(search, default)
     worst, done = _Spread(output=_shown_output(query, np.zeros(len(query.order)))), set[Any]()
@@ -123,7 +123,7 @@ def measure_spread(
     return _level_of_spread(worst, note)
 
 
-def _by_ones(query: NoisySums) -> NoisySums:
+def _refine_steps(query: NoisySums) -> NoisySums:
     """Sums in steps of 1, so that every whole output is a centre."""
     step = query.step[0]
     rates = tuple(tuple(rate / float(step) for rate in each) for each in query.rates)
@@ -575,7 +575,7 @@ def _bound_row(
     """Bound one row's spread; its worst sets of unknown rows in either direction."""
     total, cases = 0.0, list[tuple[int, frozenset[int]]]()
     for side in ((slice(None), default), (default, slice(None))):
-        search.best = Best()
+        search.best = WorstCase()
         search.counted = np.zeros((search.values, search.values), dtype=bool)
         search.counted[side] = True
         search.counted[default, default] = False
@@ -685,13 +685,13 @@ def _left_out_by_factors(search: NetworkSearch, default: int) -> str:
             if any(
                 possible(dict(zip(search.factors[n][0], cell, strict=True)))
                 for n in search.factors_of[row]
-                for cell in _cells_without(search, n, row, default)
+                for cell in _list_excluded(search, n, row, default)
             ):
                 missing.append(row)
     return name_left_out(missing, compared, default)
 
 
-def _cells_without(
+def _list_excluded(
     search: NetworkSearch, number: int, row: int, default: int
 ) -> Iterable[tuple[int, ...]]:
     """The values of a factor's rows that it allows, and not with the default in this row."""

@@ -112,9 +112,10 @@ def verify(
         return
     structured = None if document is None else read_measurement(document)
     if structured is not None:
-        named = {"mechanism": mechanism, "notion": notion, **notion_words, **mechanism_words}
-        refuse_options(_spell_options(named), "a chain or block file")
         measured, subject, space = structured
+        measured, other = _choose_notion(measured, notion)
+        words = {"mechanism": mechanism, "notion": other, **notion_words, **mechanism_words}
+        refuse_options(_spell_options(words), "a chain or block file")
     else:
         measured = read_notion(notion or "membership", notion_words)
     claim = None if at_most is None else rational(at_most, "--at-most")
@@ -152,6 +153,19 @@ def verify(
         code = {True: 0, False: REFUTED, None: UNDECIDED}[level.holds(claim)]
         if code:
             raise typer.Exit(code)
+
+
+def _choose_notion(measured: Notion, name: str | None) -> tuple[Notion, str | None]:
+    """What a chain file asks to be measured, or its semantic privacy where that is named; any other
+    name is left over."""
+    from whosin.notions import BayesianDifferentialPrivacy, BayesianSemanticPrivacy
+
+    if isinstance(measured, BayesianDifferentialPrivacy):
+        if name in BayesianDifferentialPrivacy.short_names:
+            return measured, None
+        if name in BayesianSemanticPrivacy.short_names:
+            return BayesianSemanticPrivacy(measured.prior), None
+    return measured, name
 
 
 def _debit_jointly(
