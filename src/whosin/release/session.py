@@ -31,7 +31,6 @@ from whosin.release.budget_allocation import estimate_batch_cost, read_queries
 from whosin.release.cost import (
     CostEstimate,
     common_part,
-    continue_streams,
     known_cost,
     paid_estimates,
     priced_spends,
@@ -40,9 +39,10 @@ from whosin.release.engines.base import Progress, share_scans
 from whosin.release.queries import Query
 from whosin.release.requests import (
     NamedBatch,
+    continue_streams,
     describe_batch,
     describe_repeat,
-    number_debits,
+    name_debits,
     read_request,
     require_new_files,
     was_registered,
@@ -182,8 +182,7 @@ class Session:
         batch = self._find_batch(words, self._again if again is None else again, admit)
         estimates = self._estimate_costs(asked, batch, **budget)
         paid = self._steps(estimates)
-        numbers = number_debits(paid, split, batch.first)
-        requests = [each.request or f"{batch.request}/{numbers[n]}" for n, each in enumerate(paid)]
+        requests = name_debits(paid, batch.request, split, batch.first)
         debits = self.ledger.find_debits(self.dataset, requests)
         before = {each.request: each.body["what"] for each in debits}
         pairs = zip(paid, requests, strict=True)
@@ -424,7 +423,7 @@ class Session:
             noise: "laplace" or "gaussian".
         """
         budget: dict[str, Any] = {"share": share, "split": split, "noise": noise}
-        budget["beside"] = f"{self.request}/{self._asked}" if self._named else None
+        budget["beside"] = f"{self.request}/{self._asked}" if self._named else ""
         return self._price(read_queries(queries), self._accounts, self._levels, **budget)
 
     def _price(
@@ -434,7 +433,7 @@ class Session:
         levels: Mapping[str, PartLevel],
         *,
         share: object,
-        beside: str | None = None,
+        beside: str = "",
         **budget: str,
     ) -> list[CostEstimate]:
         """What a batch costs after this was spent."""
