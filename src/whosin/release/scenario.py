@@ -325,8 +325,8 @@ class Scenario:
                 raise error from None
 
     def _read_streams(self, table: Table, beside: str) -> dict[int, CostEstimate]:
-        asked = {"table": table, "plan": self.plan, "queries": self.queries, "beside": beside}
-        look = partial(continue_streams, **asked)
+        asked: dict[str, Any] = {"table": table, "plan": self.plan, "queries": self.queries}
+        look = partial(continue_streams, beside=beside, **asked)
         return self.read_ledger(look, {}) if name_streams(self.queries, table) else {}
 
     def period_share(self, *, new: bool = False) -> Fraction | None:
