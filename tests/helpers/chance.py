@@ -28,7 +28,8 @@ from whosin.noise import selection
 system: Any = random
 """Its `_urandom` is where `secrets`, and NumPy for the seeds that nobody gave, have theirs from."""
 urandom = os.urandom
-measurement = selection._measurement
+selections: Any = selection
+measurement = selections._measurement
 FRESH = bool(os.environ.get("WHOSIN_FRESH"))
 
 tasks: Counter[str] | None = None
@@ -90,7 +91,7 @@ def start(name: str) -> None:
         return Selection(opendp, streams, k, scale, -1 if negate else 1, gumbel)
 
     os.urandom = system._urandom = draw
-    selection._measurement = measure
+    selections._measurement = measure
 
 
 def name_task(kind: str) -> str | None:
@@ -107,7 +108,7 @@ def fresh() -> None:
     random.seed()
     np.random.seed()
     os.urandom = system._urandom = urandom
-    selection._measurement = measurement
+    selections._measurement = measurement
 
 
 def likely_counts(probability: object, runs: int) -> tuple[int, int]:

@@ -567,7 +567,7 @@ def test_the_command_and_python_have_the_same_answers(rows, tmp_path) -> None:
     with Session(table, scenario.plan, tmp_path / "own.db", share="0.5") as session:
         found = session.release(Count())
     assert (found.request, found.answers) == (first.request, first.answers)
-    assert scenario.was_asked()
+    assert scenario.find_request()
 
 
 def test_an_analyst_does_not_see_what_others_asked(rows, tmp_path) -> None:

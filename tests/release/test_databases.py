@@ -677,7 +677,9 @@ def test_answers_about_rows_that_changed_are_not_passed_off_as_todays(
     scenario = load_scenario(path)
 
     def ask(**choices: Any) -> Release:
-        paid = scenario.was_asked(request=choices.get("request"), amend=choices.get("amend", False))
+        paid = scenario.find_request(
+            request=choices.get("request"), amend=choices.get("amend", False)
+        )
         with scenario.open_session(**choices) as session:
             before = session.budget_state.debits if paid else 0
             made = scenario.release(session)
@@ -688,7 +690,7 @@ def test_answers_about_rows_that_changed_are_not_passed_off_as_todays(
     if seen:
         assert ask().request == first.request and ask(amend=True).budget_state.debits == 1
     run("INSERT INTO lives VALUES (51, 1)")
-    for ask_today in (scenario.was_asked, lambda: scenario.release(scenario.open_session())):
+    for ask_today in (scenario.find_request, lambda: scenario.release(scenario.open_session())):
         with pytest.raises(BudgetRefused, match=first.request) as caught:
             ask_today()
         said = str(caught.value)

@@ -519,6 +519,24 @@ def test_a_named_batch_beside_a_stream_of_another_keeps_its_price(ledger) -> Non
     assert ledger.budget_state("people") == before
 
 
+@pytest.mark.parametrize("other", [{}, {"upto": "3"}, {"name": "again", "weight": 2}])
+@pytest.mark.parametrize("paid", [False, True])
+def test_one_running_total_twice_in_a_batch_is_refused(ledger, other, paid) -> None:
+    """They would be one stream, with one payment, and two shares of the batch."""
+    known = {"column": "month", "upto": "2"}
+    if paid:
+        ask(ledger, 2)
+    before = ledger.budget_state("people").debits if paid else 0
+    batch = [Running(**known), Count(), Running(**known | other)]
+    named = {"preflight": False, "amend": paid}
+    with Session(table_of(ROWS), PLANS["add-remove"], ledger, queries=batch, **named) as session:
+        for way in (session.dry_run, session.release):
+            with pytest.raises(InvalidInput) as caught:
+                way(batch, share="1/4", noise="gaussian")
+            assert caught.value.path == "queries[2]"
+    assert ledger.budget_state("people").debits == before
+
+
 def test_streams_about_parts_are_paid_by_everyone(ledger) -> None:
     """Whoever moves to another part between two files is in both streams: side by side they would
     be paid for once."""
@@ -630,6 +648,28 @@ def test_the_command_publishes_month_after_month(tmp_path, monkeypatch, run) -> 
     assert command.answer(shown)["estimates"][0]["costs"]["add-remove"]["rho"] == 0
     (tmp_path / "month.toml").write_text(SCENARIO + 'upto = "2027-01"\n')
     command.refused(run("release", "month.toml", "--ledger", "l.db"), "upto", "2026-12")
+
+
+@pytest.mark.parametrize("named", [(), ("--request", "january")])
+def test_the_command_repeats_a_batch_with_a_stream_for_nothing(
+    tmp_path, monkeypatch, run, named
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    lines = [f"p{number},2026-01-11" for number in range(100)]
+    (tmp_path / "visits.csv").write_text("\n".join(["who,visit", *lines]))
+    asked = SCENARIO.replace("[budget]", '[budget]\nshare = "1/2"') + 'upto = "2026-01"\n'
+    asked += '[[queries]]\nkind = "count"\n'
+    (tmp_path / "batch.toml").write_text(asked)
+    command_line = ("release", "batch.toml", "--ledger", "l.db", "--json", *named)
+    priced = command.answer(run(*command_line, "--dry-run"))
+    first, again = (json.loads(run(*command_line, *more)[1]) for more in (("--yes",), ()))
+    assert again["answers"] == first["answers"]
+    assert command.answer(run(*command_line, "--dry-run"))["estimates"] == priced["estimates"]
+    with wi.Ledger(tmp_path / "l.db") as opened:
+        assert opened.budget_state("visits").debits == 2
+    stream = asked[asked.index("[[queries]]") :].partition('[[queries]]\nkind = "count"')[0]
+    (tmp_path / "batch.toml").write_text(asked + stream)
+    command.refused(run(*command_line), "question 3", "the same running total")
 
 
 def test_a_file_that_lost_periods_is_refused_before_it_is_drawn(tmp_path, monkeypatch, run) -> None:

@@ -184,17 +184,48 @@ kind = "count"
     assert "count" in run_script(tmp_path / "again.py", hospital.folder, hospital.ledger)
 
 
+STAYS = "patient,month\na,2025-01-03\nb,2025-01-09\na,2025-02-05\n"
+MONTHLY = {
+    "target": {"epsilon": 1, "delta": "1e-6"},
+    "table": {"source": "stays.csv", "privacy_unit": "patient"},
+    "domains": {"month": {"lower": "2025-01-01", "upper": "2025-12-31", "edges": "month"}},
+    "budget": {"noise": "gaussian"},
+    "queries": [{"kind": "running", "column": "month", "upto": "2025-01"}],
+}
+
+
+@pytest.mark.parametrize("request_name", ["january-2025", None])
+def test_a_batch_with_running_totals_repeats_for_nothing(server, hospital, request_name):
+    (hospital.folder / "stays.csv").write_text(STAYS)
+    queries = [*MONTHLY["queries"], {"kind": "count"}]
+    asked = MONTHLY | {"queries": queries, "budget": {"noise": "gaussian", "share": "1/2"}}
+    body = {"scenario": asked, "accept": True, "request": request_name}
+    alone = body | {"scenario": MONTHLY}
+    for each in (body, alone):  # nothing is paid for by asking for what was not answered
+        problem(server.post("/api/release/report", json=each), 404, "request")
+        problem(server.post("/api/release/csv", json=each), 404, "request")
+    twice = asked | {"queries": [*queries, *MONTHLY["queries"]]}
+    for way, sent in (("estimate", twice), ("release", body | {"scenario": twice})):
+        refused = problem(server.post(f"/api/{way}", json=sent), 422, "queries.2")
+        assert "the same running total" in refused
+    priced = server.post("/api/estimate", json=asked).json()["estimates"]
+    made = server.post("/api/release", json=body)
+    assert made.status_code == 200, made.text
+    assert server.post("/api/release", json=body).json() == made.json()
+    assert server.post("/api/release/report", json=body).status_code == 200
+    if request_name is None:
+        assert server.post("/api/estimate", json=asked).json()["estimates"] == priced
+    later = [MONTHLY["queries"][0] | {"upto": "2025-02"}, queries[1]]
+    more = body | {"scenario": asked | {"queries": later}}
+    problem(server.post("/api/release/csv", json=more), 404, "request")
+    with Ledger(hospital.ledger) as ledger:
+        assert ledger.budget_state("stays").debits == 2
+
+
 def test_a_further_step_of_running_totals_is_no_expense(server, hospital):
     """The estimate said that the ledger would refuse it, since the first step had spent all."""
-    rows = "patient,month\na,2025-01-03\nb,2025-01-09\na,2025-02-05\n"
+    rows, body = STAYS, MONTHLY
     (hospital.folder / "stays.csv").write_text(rows)
-    body = {
-        "target": {"epsilon": 1, "delta": "1e-6"},
-        "table": {"source": "stays.csv", "privacy_unit": "patient"},
-        "domains": {"month": {"lower": "2025-01-01", "upper": "2025-12-31", "edges": "month"}},
-        "budget": {"noise": "gaussian"},
-        "queries": [{"kind": "running", "column": "month", "upto": "2025-01"}],
-    }
     assert server.post("/api/release", json={"scenario": body, "accept": True}).status_code == 200
     step = body | {"queries": [{"kind": "running", "column": "month", "upto": "2025-02"}]}
     assert server.post("/api/estimate", json=step).json()["refusal"] is None

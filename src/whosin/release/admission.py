@@ -25,14 +25,13 @@ from whosin.ledger.registry import check_schedule, describe_unnamed
 from whosin.release.cost import (
     CostEstimate,
     common_part,
-    continue_streams,
     known_cost,
     paid_estimates,
     priced_spends,
 )
 from whosin.release.engines.base import list_local_files, stat_files
 from whosin.release.queries import Query
-from whosin.release.requests import NamedBatch, was_registered
+from whosin.release.requests import NamedBatch, continue_streams, was_registered
 from whosin.release.table import Table, register_table
 
 

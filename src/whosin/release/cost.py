@@ -23,7 +23,7 @@ import numpy as np
 from whosin.calibration import Plan, calibrate
 from whosin.errors import InvalidInput, WhosinError, spell
 from whosin.exact import Array, exact_fraction, format_figures, round_up
-from whosin.ledger import BudgetState, Ledger, encoding
+from whosin.ledger import BudgetState, encoding
 from whosin.ledger.budget import (
     NEIGHBOUR_RELATIONS,
     Accounts,
@@ -457,36 +457,6 @@ class RemainingBudget:
     epsilon: int
     rho: int
     delta: int
-
-
-def continue_streams(
-    ledger: Ledger,
-    dataset: str,
-    table: Table,
-    plan: Plan,
-    queries: Sequence[Any],
-    beside: str | None = None,
-) -> dict[int, CostEstimate]:
-    """The estimates of queries about streams that were paid for, by the queries' numbers: with the
-    noise that they have, and nothing to pay.
-
-    Args:
-        beside: the request of another question in their batch. Streams that were paid for together
-            with it are left out, since it has the share that they left to it.
-    """
-    from whosin.release.queries import Running
-
-    found = {}
-    paid = None if beside is None else ledger.find_debit(dataset, beside)
-    for number, query in enumerate(queries):
-        if isinstance(query, Running):
-            asked = query.restrict_table(table)
-            first = ledger.find_debit(dataset, f"{query.stream_request(asked)}/1")
-            if first is None or STEP_KEY not in first.body["what"]:
-                continue
-            if paid is None or paid.body["when"] != first.body["when"]:  # of one transaction
-                found[number] = query.continue_stream(asked, plan, first.body)
-    return found
 
 
 def common_part(queries: object, table: Table) -> str | None:

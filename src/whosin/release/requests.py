@@ -8,10 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from whosin.calibration import Plan
-from whosin.errors import BudgetRefused, at, invalid_value
+from whosin.errors import BudgetRefused, InvalidInput, at, invalid_value
 from whosin.exact import rational
 from whosin.ledger import Debit, Ledger, encoding
 from whosin.ledger.registration import RegisteredTable, Registration
+from whosin.ledger.registry import STEP_KEY
 from whosin.release.answer import Answer
 from whosin.release.conditions import canonical_question
 from whosin.release.cost import CostEstimate, Spending
@@ -36,11 +37,6 @@ class Batch:
     first: int
     before: Spending
     answered: bool = False
-
-    def name_debits(self, paid: Sequence[CostEstimate], split: str) -> list[str]:
-        """The request of each debit: see `number_debits`."""
-        numbers = number_debits(paid, split, self.first)
-        return [each.request or f"{self.request}/{numbers[n]}" for n, each in enumerate(paid)]
 
 
 def read_request(request: object) -> str:
@@ -71,6 +67,67 @@ def number_debits(paid: Sequence[CostEstimate], split: str, first: int = 0) -> d
     places = [place for place, each in enumerate(paid) if each.query.kind != "running"]
     order = rank_queries([paid[place].query for place in places], split)
     return {places[rank]: number for number, rank in enumerate(order, first)}
+
+
+def name_streams(queries: Sequence[Any], table: Table) -> dict[int, str]:
+    """The names in a ledger of the streams that queries are about, by the queries' numbers.
+
+    Raises:
+        InvalidInput: two are about the same one, which has one payment.
+    """
+    found = dict[int, str]()
+    for number, query in enumerate(queries):
+        if query.kind == "running":
+            with at(f"queries[{number}]"), query.at_own_key():
+                name = query.stream_request(query.restrict_table(table))
+                if name in found.values():
+                    message = "an earlier question of this batch asks for the same running total"
+                    raise InvalidInput(message, hint="ask for it once, up to the last period")
+                found[number] = name
+    return found
+
+
+def continue_streams(
+    ledger: Ledger,
+    dataset: str,
+    table: Table,
+    plan: Plan,
+    queries: Sequence[Any],
+    beside: str = "",
+) -> dict[int, CostEstimate]:
+    """The estimates of queries about streams that were paid for, by the queries' numbers: with the
+    noise that they have, and nothing to pay.
+
+    Args:
+        beside: the request of another question in their batch. Streams that were paid for together
+            with it are left out, since it has the share that they left to it.
+    """
+    found, streams = dict[int, CostEstimate](), name_streams(queries, table)
+    paid = ledger.find_debit(dataset, beside) if streams and beside else None
+    for number, name in streams.items():
+        first = ledger.find_debit(dataset, f"{name}/1")
+        if first is None or STEP_KEY not in first.body["what"]:
+            continue
+        if paid is None or paid.body["when"] != first.body["when"]:  # of one transaction
+            asked = queries[number].restrict_table(table)
+            found[number] = queries[number].continue_stream(asked, plan, first.body)
+    return found
+
+
+def name_debits(
+    paid: Sequence[CostEstimate], request: str, split: str, first: int = 0
+) -> list[str]:
+    """The request of each debit of a batch: its number in the batch's own, or a stream's step.
+
+    Raises:
+        BudgetRefused: the batch is named like a stream that it asks for.
+    """
+    numbers = number_debits(paid, split, first)
+    names = [each.request or f"{request}/{numbers[place]}" for place, each in enumerate(paid)]
+    if len({*names}) < len(names):
+        message = f"request {request!r} is the name of a running total"
+        raise BudgetRefused(message, field="request", value=request, hint="choose a new name")
+    return names
 
 
 def describe_batch(

@@ -38,12 +38,12 @@ from whosin.release.answer import Release, read_releases
 from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.column_expressions import group_domain
 from whosin.release.contribution_bounds import ContributionPolicy, contribution_policies
-from whosin.release.cost import CostEstimate, continue_streams
+from whosin.release.cost import CostEstimate
 from whosin.release.domains import FROM_ROWS, read_domain
 from whosin.release.engines import read_engine
 from whosin.release.engines.base import ADBC_PREFIX, FILE_ENDINGS
 from whosin.release.queries import QUERIES, Count, Query, read_query
-from whosin.release.requests import NamedBatch, describe_batch
+from whosin.release.requests import NamedBatch, continue_streams, describe_batch, name_streams
 from whosin.release.session import Session, Watch
 from whosin.release.table import COLUMN, ROW, Table, register_table
 from whosin.scenario_model import (
@@ -272,11 +272,11 @@ class Scenario:
     ) -> list[WhosinError]:
         """What is wrong with each question by itself; what follows from a domain that cannot be
         read is not said again."""
-        result = []
+        result, noise = [], self.budget.get("noise", "laplace")
         for index, query in queries.items():
             own = Mistakes()
             with own.collect():
-                estimate_batch_cost(table, self.plan, query)
+                estimate_batch_cost(table, self.plan, query, noise=noise)
             if own.found:  # what else is wrong with it
                 for key in ("column", "by"):
                     named = getattr(query, key, ())
@@ -305,17 +305,18 @@ class Scenario:
             known = (self.dataset,) if self.dataset else ()
             return replace(self, queries=parse_queries(sql, table, known))
         except InvalidInput as error:
-            raise error if self.text is None else suggest_columns(error)
+            raise (error if self.text is None else suggest_columns(error)) from None
         finally:
             if table is not self.opened:
                 table.engine.close()
 
-    def estimate_cost(self, table: Table | None = None) -> list[CostEstimate]:
-        """What the queries cost and how good the answers will be; nothing is written or spent."""
+    def estimate_cost(self, table: Table | None = None, paid_by: str = "") -> list[CostEstimate]:
+        """What the queries cost and how good the answers will be, or are under a request that paid
+        for them; nothing is written or spent."""
         opened = self.open_table() if table is None else table
         with self.locate_errors(), self.at_budget():
             try:
-                paid = self._read_streams(opened)
+                paid = self._read_streams(opened, paid_by and f"{paid_by}/0")
                 budget = self.period_budget()
                 new = [query for number, query in enumerate(self.queries) if number not in paid]
                 rest = iter(estimate_batch_cost(opened, self.plan, new, **budget) if new else ())
@@ -327,12 +328,10 @@ class Scenario:
                     found.raise_all()
                 raise error from None
 
-    def _read_streams(self, table: Table) -> dict[int, CostEstimate]:
-        def look(opened: Ledger, name: str) -> dict[int, CostEstimate]:
-            return continue_streams(opened, name, table, self.plan, self.queries)
-
-        streams = any(query.kind == "running" for query in self.queries)
-        return self.read_ledger(look, {}) if streams else {}
+    def _read_streams(self, table: Table, beside: str) -> dict[int, CostEstimate]:
+        asked: dict[str, Any] = {"table": table, "plan": self.plan, "queries": self.queries}
+        look = partial(continue_streams, beside=beside, **asked)
+        return self.read_ledger(look, {}) if name_streams(self.queries, table) else {}
 
     def period_share(self, *, new: bool = False) -> Fraction | None:
         """The share of today's period, which a batch spends by default; None without a schedule of
@@ -365,7 +364,7 @@ class Scenario:
 
     def release(self, session: Session, watch: Watch | None = None) -> Release:
         """Have a session answer the queries."""
-        with self.at_budget():
+        with self.locate_errors(), self.at_budget():
             made = session.release(self.queries, watch=watch, **self.budget)
         return replace(made, publications=session.list_publications())
 
@@ -468,9 +467,9 @@ class Scenario:
         except EmptyLedger:
             return unknown
 
-    def was_asked(self, request: str | None = None, *, amend: bool = False) -> bool:
-        """Whether this request was paid before; by default this very batch, of the table as it is
-        or was registered.
+    def find_request(self, request: str | None = None, *, amend: bool = False) -> str | None:
+        """This request, or by default that of this very batch, of the table as it is or was
+        registered, if it was paid before.
 
         Args:
             amend: whether the dataset may go on with another table, of which nothing was asked.
@@ -479,20 +478,20 @@ class Scenario:
             BudgetRefused: it was asked of rows that have changed since.
         """
 
-        def look(opened: Ledger, name: str) -> bool:
+        def look(opened: Ledger, name: str) -> str | None:
             if request is not None:
-                return bool(opened.requests(name, f"{request}/"))
+                return request if opened.requests(name, f"{request}/") else None
             table, registered = self.open_table(), opened.budget_state(name).registered
             asked = register_table(table, self.queries, rows=True)
             batch = self.name_batch(opened, name, table, asked)
             changed = registered is None or registered.difference(asked) is not None
             if changed and (amend or batch.find_answered() is not None):
-                return batch.find_answered() is not None
+                return batch.find_answered()
             if not amend:
                 batch.require_same_rows(batch.name())
-            return bool(opened.requests(name, f"{batch.name()}/"))
+            return batch.name() if opened.requests(name, f"{batch.name()}/") else None
 
-        return self.read_ledger(look, False)
+        return self.read_ledger(look, None)
 
     def name_batch(
         self, ledger: Ledger, dataset: str, table: Table, asked: Registration, who: str = ""

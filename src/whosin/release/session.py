@@ -30,7 +30,6 @@ from whosin.release.cost import (
     CostEstimate,
     Spending,
     common_part,
-    continue_streams,
     paid_estimates,
     priced_spends,
 )
@@ -38,8 +37,10 @@ from whosin.release.engines.base import Progress, share_scans
 from whosin.release.queries import Query
 from whosin.release.requests import (
     Batch,
+    continue_streams,
     describe_batch,
     describe_repeat,
+    name_debits,
     read_request,
     require_new_files,
 )
@@ -244,7 +245,7 @@ class Session:
     ) -> tuple[list[CostEstimate], list[Debit]]:
         """What is paid for, and its debits: those that are there, or all in one transaction."""
         paid = self._steps(estimates)
-        requests = batch.name_debits(paid, budget["split"])
+        requests = name_debits(paid, batch.request, budget["split"], batch.first)
         debits = self.ledger.find_debits(self.dataset, requests)
         before = {each.request: each.body["what"] for each in debits}
         pairs = zip(paid, requests, strict=True)
@@ -417,7 +418,7 @@ class Session:
             noise: "laplace" or "gaussian".
         """
         budget: dict[str, Any] = {"share": share, "split": split, "noise": noise}
-        beside = f"{self.request}/{self._spent.debits}" if self._named else None
+        beside = f"{self.request}/{self._spent.debits}" if self._named else ""
         return self._price(read_queries(queries), self._spent, beside=beside, **budget)
 
     def _price(
@@ -426,7 +427,7 @@ class Session:
         spent: Spending,
         *,
         share: object,
-        beside: str | None = None,
+        beside: str = "",
         **budget: str,
     ) -> list[CostEstimate]:
         """What a batch costs after this was spent."""

@@ -175,7 +175,7 @@ def answer_scenario(
             require_dataset(loaded, continues)
         elif request is None and not (choices.again or choices.new_people):
             loaded = find_paid(loaded)
-        if choices.again or not loaded.was_asked(request, amend=choices.amend):
+        if choices.again or not loaded.find_request(request, amend=choices.amend):
             require_open(loaded, request)
             prepare_release(loaded, preflight=preflight, yes=yes, json=output.json)
         answered = run_release(loaded, choices, quiet=output.json)
@@ -284,15 +284,16 @@ def show_estimate(loaded: Scenario, choices: SessionChoices, *, json: bool) -> N
     asked: dict[str, Any] = {"table": table, "plan": plan, "estimates": estimates}
     asked |= {"share": loaded.own_share(state), "schedule": loaded.schedule or None}
     asked |= {"amend": choices.amend, "new_people": choices.new_people}
+    after = state_after(plan, estimates, state, loaded.schedule)
     held, changed = replace(loaded, dataset=loaded.find_dataset()), ""
     try:
-        asked["known"] = held.was_asked(choices.request, amend=choices.amend)
+        if paid := held.find_request(choices.request, amend=choices.amend):
+            asked["known"], estimates = True, held.estimate_cost(table, paid)
     except BudgetRefused as error:  # of rows that have changed since
         changed = str(error)
     outlook = loaded.read_ledger(partial(foresee_release, **asked), None, registered=False)
     outlook = replace(outlook, refusal=changed) if outlook is not None and changed else outlook
     listed = [releases.estimate_data(estimate) for estimate in estimates]
-    after = state_after(plan, estimates, state, loaded.schedule)
     data: dict[str, Any] = {
         "title": title,
         "epsilon": plan.epsilon,

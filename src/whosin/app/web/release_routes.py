@@ -155,7 +155,7 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
         stored = scenarios.find_stored(settings, scenario, table, visitor)
         if stored is None and scenarios.writes_files(scenario.queries):
             folder.check_outputs(folder.output_home(settings, visitor), body)
-        estimates = scenarios.estimates_for(scenario, table)
+        estimates = scenarios.estimates_for(scenario, table, stored or "")
         period = scenario.period_share()
         asked = table, scenario.plan, scenario.queries, estimates
         better = suggest_changes(*asked, scenario.period_budget())

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
 from fractions import Fraction
+from itertools import chain, islice
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -40,7 +41,7 @@ from whosin.release.contribution_bounds import column_behind
 from whosin.release.cost import paid_estimates
 from whosin.release.domains import Domain, read_domain
 from whosin.release.queries import Marginals, Query, read_query
-from whosin.release.requests import NamedBatch, number_debits
+from whosin.release.requests import NamedBatch, name_debits
 from whosin.release.scenario import Scenario, read_scenario
 from whosin.release.synthetic_tables import remove_drafts
 from whosin.release.table import dataset_name, fingerprint_of_source, register_table
@@ -227,12 +228,12 @@ def body_dataset(body: ScenarioBody) -> str:
     return body.continues or dataset_name(body.table.source)
 
 
-def estimates_for(scenario: Scenario, table: Table) -> list[CostEstimate]:
+def estimates_for(scenario: Scenario, table: Table, paid_by: str = "") -> list[CostEstimate]:
     """The cost of a batch that is not too large for a page; errors name the query."""
     for index, query in enumerate(scenario.queries):
         with at(f"queries[{index}]"), query.at_own_key():
             _check_size(query, table)
-    return scenario.estimate_cost(table)
+    return scenario.estimate_cost(table, paid_by)
 
 
 def _check_size(query: Query, table: Table) -> None:
@@ -387,8 +388,8 @@ def release_scenario(
             if writes_files(scenario.queries):
                 request = find_request(settings, (scenario, table), given, visitor)
                 debited = ledger.requests(dataset, f"{request}/")
-                debits = [f"{request}/{number}" for number in _debit_numbers(scenario, table)]
-                own = [index for index, each in enumerate(debits) if each in debited]
+                debits = _find_debits(scenario, table, str(request))
+                own = [index for index, each in enumerate(debits) if debited >= each]
                 folder.check_outputs(folder.output_home(settings, visitor, request), body, own)
                 for each in folder.all_homes(settings):
                     remove_drafts(ledger, dataset, each)
@@ -489,14 +490,16 @@ def list_paid(
     return [paid.get(canonical_json(canonical_question(each.spend.what))) for each in estimates]
 
 
-def _debit_numbers(scenario: Scenario, table: Table) -> list[int]:
-    """The number of each query's debit in a request, but for streams; those that are measured at
-    once share one."""
+def _find_debits(scenario: Scenario, table: Table, request: str) -> list[set[str]]:
+    """The names of the debits of each query in a request: the steps of a stream have several, and
+    queries that are measured at once share one."""
     estimates = scenario.estimate_cost(table)
     paid = paid_estimates(estimates)
-    numbers = number_debits(paid, scenario.budget.get("split", "weights"))
-    found = {id(each): numbers[place] for place, each in enumerate(paid) if place in numbers}
-    return [found[id(each.paid)] for each in estimates if id(each.paid) in found]
+    steps = [each.query.steps(each.query.restrict_table(table), each) for each in paid]
+    split = scenario.budget.get("split", "weights")
+    names = iter(name_debits(list(chain.from_iterable(steps)), request, split))
+    found = {id(each): {*islice(names, len(own))} for each, own in zip(paid, steps, strict=True)}
+    return [found[id(each.paid)] for each in estimates]
 
 
 def writes_files(queries: Iterable[Query]) -> bool:
@@ -522,10 +525,10 @@ def stored_release(
     if dataset_budget_state(settings, body_dataset(body)) is not None:
         with opened(settings, body, visitor, given and visitor.request(given)) as found:
             request = find_request(settings, found, given, visitor)
-            debits = {f"{request}/{number}" for number in _debit_numbers(*found)}
+            debits = set[str]().union(*_find_debits(*found, str(request)))
         with visitor.ledger(settings, create=False) as ledger:
-            answered = ledger.requests(body_dataset(body), f"{request}/", answered=True)
-        if debits <= answered:  # else the rest would be paid for
+            answered = [each.answer for each in ledger.find_debits(body_dataset(body), debits)]
+        if len(answered) == len(debits) and None not in answered:  # else it would be paid for
             return release_scenario(settings, body, request, visitor)
     raise RequestRefused(404, "no release of this id has been answered", "request")
 
