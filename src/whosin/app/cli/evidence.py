@@ -39,6 +39,7 @@ def evidence(
     loaded = load_scenario(scenario, ledger=ledger)
     made = loaded.read_releases()
     packs.require_about(packs.settle_about(loaded, made, "")[0])
+    loaded = loaded.keep_table()
     estimates, state = loaded.estimate_cost(), loaded.read_budget_state()
     data = packs.evidence_data(loaded, estimates, state, today(), version("whosin"), made)
     if save is not None:
