@@ -90,7 +90,7 @@ def start(name: str) -> None:
         return Selection(opendp, streams, k, scale, -1 if negate else 1, gumbel)
 
     os.urandom = system._urandom = draw
-    selection._measurement = measure
+    selection._measurement = measure  # type: ignore[assignment]
 
 
 def name_task(kind: str) -> str | None:
