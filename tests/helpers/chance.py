@@ -28,8 +28,7 @@ from whosin.noise import selection
 system: Any = random
 """Its `_urandom` is where `secrets`, and NumPy for the seeds that nobody gave, have theirs from."""
 urandom = os.urandom
-selections: Any = selection
-measurement = selections._measurement
+measurement = selection._measurement
 FRESH = bool(os.environ.get("WHOSIN_FRESH"))
 
 tasks: Counter[str] | None = None
@@ -91,7 +90,7 @@ def start(name: str) -> None:
         return Selection(opendp, streams, k, scale, -1 if negate else 1, gumbel)
 
     os.urandom = system._urandom = draw
-    selections._measurement = measure
+    selection._measurement = measure  # type: ignore[assignment]
 
 
 def name_task(kind: str) -> str | None:
@@ -108,7 +107,7 @@ def fresh() -> None:
     random.seed()
     np.random.seed()
     os.urandom = system._urandom = urandom
-    selections._measurement = measurement
+    selection._measurement = measurement
 
 
 def likely_counts(probability: object, runs: int) -> tuple[int, int]:

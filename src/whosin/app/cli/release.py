@@ -277,6 +277,7 @@ def show_estimate(loaded: Scenario, choices: SessionChoices, *, json: bool) -> N
     from whosin.release.cost import describe_spent_period, state_after
     from whosin.report import releases
 
+    loaded = loaded.keep_table()
     title, plan, table = loaded.title, loaded.plan, loaded.open_table()
     estimates = loaded.estimate_cost(table)
     suggestions = suggest_changes(table, plan, loaded.queries, estimates, loaded.period_budget())

@@ -156,7 +156,7 @@ def opened(
     )
     table = _open_table(scenario)
     try:
-        yield scenario, table
+        yield replace(scenario, opened=table), table
     finally:
         table.engine.close()
 
