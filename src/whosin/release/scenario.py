@@ -305,7 +305,7 @@ class Scenario:
             known = (self.dataset,) if self.dataset else ()
             return replace(self, queries=parse_queries(sql, table, known))
         except InvalidInput as error:
-            raise error if self.text is None else suggest_columns(error)
+            raise (error if self.text is None else suggest_columns(error)) from None
         finally:
             if table is not self.opened:
                 table.engine.close()
