@@ -140,7 +140,7 @@ def test_numbers_of_every_type_are_clamped_and_counted(kind) -> None:
     ("column", "values", "counts"),
     [
         (pa.array([1, 2, 2, None]), [1, 2], [1, 2, 1]),
-        (pa.array(["1", "2", " 2", None]), [1, 2], [1, 1, 2]),
+        (pa.array(["1", "2", " 2", None]), [1, 2], [1, 2, 1]),
         (pa.array([True, False, True, None]), [False, True], [1, 2, 1]),
         (pa.array(["a'b", 'c"d', "é\n", "%"]), ["a'b", 'c"d', "é\n", "%"], [1, 1, 1, 1, 0]),
         (pa.array(["x", "y", "x", "z"]).dictionary_encode(), ["x", "y"], [2, 1, 1]),

@@ -19,7 +19,6 @@ from whosin.errors import (
     read_path,
     read_whole,
     shorten,
-    shorten_result,
     shorten_value,
     spell,
 )
@@ -192,6 +191,18 @@ class PlannedNoise:
     within: float
 
 
+def _describe_fields(value: Any) -> str:
+    """A dataclass by its name and fields, with fractions as decimals."""
+    if not hasattr(value, "__dataclass_fields__"):
+        return shorten_value(value)
+    given = {each.name: getattr(value, each.name) for each in fields(value)}
+    shown = [
+        f"{name}={spell(each) if isinstance(each, Fraction) else shorten_value(each)}"
+        for name, each in given.items()
+    ]
+    return f"{type(value).__name__}({', '.join(shown)})"
+
+
 @dataclass(frozen=True)
 class Plan(Displayed):
     """From an adversary and a target to the noise.
@@ -227,7 +238,20 @@ class Plan(Displayed):
     reserve: float = 0.0
 
     def __repr__(self) -> str:
-        return shorten_result(self, "target", "family", "epsilon", "dp_delta", "relation", "noise")
+        """The promise in a sentence, then who looks and what it takes."""
+        spent = f"ε = {spell(self.epsilon)}"
+        spent += f", δ = {spell(self.dp_delta)}" if self.dp_delta else ""
+        lines = [
+            f"Plan: whoever looks {self.target.words()}",
+            f"  adversary  {_describe_fields(self.family)}",
+            f"  budget     {spent} ({self.relation})",
+        ]
+        if self.noise is not None:
+            noise = f"{self.noise.kind} noise of scale {spell(self.noise.scale)}"
+            lines.append(f"  noise      {noise}, 95% within ±{spell(self.noise.within)}")
+        return "\n".join(lines)
+
+    __str__ = __repr__
 
     @property
     def beliefs(self) -> tuple[Fraction, Fraction]:

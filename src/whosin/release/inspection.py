@@ -37,7 +37,6 @@ from whosin.release.domains import (
     describe_misspelt_days,
 )
 from whosin.release.draft import BOUND_STEPS
-from whosin.release.engines.base import is_database
 from whosin.release.engines.confined import count_broken_lines
 from whosin.release.queries.base import MAX_NAME_LENGTH
 from whosin.release.row_values import fold_letters, fold_text, number_value
@@ -122,8 +121,9 @@ def check_table(
 def _check_lines(table: Table) -> list[InspectionFinding]:
     """The files of a folder that are not read, and the lines of local CSV files that are not what
     the header says; nothing for tables elsewhere."""
-    local = isinstance(table.source, str | Path) and not is_database(str(table.source))
-    found = count_broken_lines(str(table.source)) if local else {}
+    source = str(table.source)
+    local = isinstance(table.source, str | Path) and "::" not in source and "://" not in source
+    found = count_broken_lines(source) if local else {}
     return [InspectionFinding(what, count) for what, count in found.items()]
 
 
