@@ -8,6 +8,7 @@ import math
 import random
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import record_oracle as records
@@ -97,22 +98,33 @@ def test_whole_outputs_in_rationals(count):
 
 
 def spread_exactly(prior, centres, n, default, alpha, outputs, row):
-    """max r / min r by the definition for each set of known rows, at the worst of some outputs."""
+    """max r / min r by the definition for each set of known rows, at the worst of some outputs: all
+    sums in whole numbers, and one division a ratio."""
+    m = round(len(prior) ** (1 / n))
+    masses = whole_numbers([prior[x] for x in records.worlds(n, m)])
+    rates = whole_numbers([alpha**k for k in range(1 + max(map(abs, outputs)) + spanned(centres))])
+    noise = np.array([[rates[abs(y - centres[x])] for y in outputs] for x in centres], object)
+    mass = np.array(masses, object).reshape(*[m] * n, 1)
+    joint = mass * noise.reshape(*[m] * n, len(outputs))
     for known in records.subsets([other for other in range(n) if other != row]):
-        best = Fraction(1)
-        for output in outputs:
-            likelihood = {x: [alpha ** abs(output - c)] for x, c in centres.items()}
-            rows = tuple(sorted((*known, row)))
-            place = rows.index(row)
-            given = records.conditionals(prior, likelihood, rows)
-            ratios = [
-                one[0] / given[other][0]
-                for key, one in given.items()
-                if (other := records.replaced(key, place, default)) in given
-            ]
-            if ratios:
-                best = max(best, max(ratios) / min(ratios))
-        yield row, known, best
+        unknown = tuple(other for other in range(n) if other not in (*known, row))
+        place = sum(other < row for other in known)
+        seen, chance = (np.moveaxis(t.sum(axis=unknown), place, 0) for t in (joint, mass))
+        both = (chance * chance[default] > 0)[..., 0]
+        tops = (seen * chance[default])[both]
+        bottoms = np.broadcast_to(seen[default] * chance, seen.shape)[both]
+        ratios = (tops / bottoms).astype(float)
+        yield row, known, max(1.0, (ratios.max(0) / ratios.min(0)).max() if len(ratios) else 1.0)
+
+
+def spanned(centres: dict) -> int:
+    return max(map(abs, centres.values()))
+
+
+def whole_numbers(fractions: list) -> list[int]:
+    """Fractions, all times the same number."""
+    common = math.lcm(*(each.denominator for each in fractions))
+    return [int(each * common) for each in fractions]
 
 
 @cases(12, 1000)
