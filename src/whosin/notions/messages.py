@@ -203,7 +203,7 @@ def list_possible(factors: Sequence[tuple[tuple[int, ...], Array]], values: int)
             if out in rows:
                 joint &= align_axes(table, rows, scope)
         tables = [each for each in tables if out not in each[0]]
-        tables.append((scope[1:], joint.any(axis=0)))
+        tables.append((scope[1:], np.asarray(joint.any(axis=0))))
         cliques[out] = scope, joint
     for row in reversed(cliques):
         scope, joint = cliques[row]
@@ -214,11 +214,12 @@ def list_possible(factors: Sequence[tuple[tuple[int, ...], Array]], values: int)
 def show_possible(cliques: Cliques, rows: tuple[int, ...]) -> Array:
     """Which values of rows that are neighbours of each other are possible together."""
     if not rows:
-        return np.True_
+        return np.ones((), dtype=bool)
     first = next(row for row in cliques if row in rows)
     scope, table = cliques[first]
     kept = [row for row in scope if row in rows]
-    shown = table.any(axis=tuple(n for n, row in enumerate(scope) if row not in rows))
+    others = tuple(n for n, row in enumerate(scope) if row not in rows)
+    shown = np.asarray(table.any(axis=others))
     return align_axes(shown, kept, rows)
 
 

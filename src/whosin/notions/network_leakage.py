@@ -665,7 +665,8 @@ def refuse_size(search: NetworkSearch, row: int) -> Unsupported:
         "sets of known rows",
         field="prior",
         value=width,
-        hint="give every combination of values some probability: then there is a bracket",
+        hint="chains, trees and households fit; of wider networks there is a bracket where every "
+        "combination of values has some probability",
     )
 
 
