@@ -435,6 +435,7 @@ class NotionParameters(Section):
     beta: Number | None = say("For dps: the sampling probability.")
     group: Whole | None = say("For dp on records: how many rows may differ at once.")
     form: Text | None = say("For leakage: multiplicative (default) or additive.")
+    default: Whole | None = say("For (bayesian-)semantic: the value that stands for no data, or 0.")
 
 
 class NotionOptions(NotionParameters):

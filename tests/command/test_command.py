@@ -270,6 +270,17 @@ def write(tmp_path):
     return file
 
 
+UNEVEN = {
+    "chain": {
+        "initial": [0.2, 0.5, 0.3],
+        "transition": [[0.8, 0.1, 0.1], [0.2, 0.7, 0.1], [0.3, 0.3, 0.4]],
+    },
+    "rows": 4,
+    "query": "sum",
+    "scale": 2,
+}
+
+
 def test_chain_files(run, write):
     code, out, err = run("verify", write(CHAIN), "--json")
     data = json.loads(out)
@@ -283,6 +294,10 @@ def test_chain_files(run, write):
     assert code == 0 and semantic["unit"] == "level"
     assert 0.5 < semantic["value"] <= math.tanh(data["value"] / 2)
     assert run("verify", write(CHAIN), "--notion", "semantic")[0] == 2
+    assert run("verify", write(CHAIN), "--default", "1")[0] == 2
+    asked = "verify", write(UNEVEN), "--json", "--notion", "bayesian-semantic", "--default"
+    levels = [json.loads(run(*asked, value)[1])["value"] for value in ("0", "1", "2")]
+    assert levels[1] < levels[0] and run(*asked, "3")[0] == run(*asked, "x")[0] == 2
     several = {key: value for key, value in CHAIN.items() if key != "chain"}
     code, out, _err = run("verify", write({**several, "chains": [CHAIN["chain"]] * 2}), "--json")
     assert code == 0 and json.loads(out)["value"] == data["value"]

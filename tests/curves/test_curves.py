@@ -377,3 +377,11 @@ def test_a_process_keeps_its_detection_rate_and_no_more():
 def test_what_is_no_curve_is_refused(call, error):
     with pytest.raises(error):
         call()
+
+
+@pytest.mark.parametrize("noise", ["Laplace", "Geometric", "Gaussian"])
+def test_noise_too_small_for_a_curve_is_refused(noise):
+    with refused("scale", kind=Unsupported):
+        wi.curves.tradeoff(getattr(wi.mechanisms, noise)("count", 1e-300), wi.Subsets(3)).tpr(0.1)
+    small = wi.curves.tradeoff(getattr(wi.mechanisms, noise)("count", 1e-2), wi.Subsets(3))
+    assert small.tpr(0.1) == pytest.approx(1)

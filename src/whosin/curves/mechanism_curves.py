@@ -31,6 +31,7 @@ from whosin.families import Family
 from whosin.mechanisms import Channel, Geometric
 from whosin.mechanisms.additive_noise import (
     AdditiveNoise,
+    check_nats,
     check_whole,
     statistic_centres,
     statistic_lattice,
@@ -375,7 +376,8 @@ class NormalCurve(TradeOff):
         low, high = -reach - shift * 8, reach
         for _ in range(3):
             epsilons = np.linspace(low, high, CURVE_POINTS)
-            rates = np.exp(epsilons) * float(alpha) + profile(epsilons)
+            with np.errstate(over="ignore"):
+                rates = np.exp(epsilons) * float(alpha) + profile(epsilons)
             best = int(np.argmin(rates))
             low, high = epsilons[max(best - 1, 0)], epsilons[min(best + 1, CURVE_POINTS - 1)]
         at = exact_fraction(epsilons[best])
@@ -420,6 +422,7 @@ def pure_curve(
 def laplace_curve(mechanism: AdditiveNoise, space: Space, relation: str) -> TradeOff:
     moves = _statistic_moves(mechanism.statistic, space, relation)
     level = max(sum(map(abs, move)) for move in moves) / rational(mechanism.scale)
+    check_nats(level)
     if _several_move(moves):
         return pure_curve(exp_up(level), relation=relation)
     return LaplaceCurve(level)
@@ -432,6 +435,7 @@ def gaussian_curve(mechanism: AdditiveNoise, space: Space, relation: str) -> Tra
     square = max(sum(each * each for each in move) for move in moves)
     if not square:
         return pure_curve(Fraction(1), exact=True, relation=relation, attained_by=_all_pairs(moves))
+    check_nats(square / rational(mechanism.scale) ** 2)
     sigma = float(rational(mechanism.scale)) / math.sqrt(square)
     return NormalCurve(sigma * (1 - 2**-50), exact=False)
 
@@ -442,11 +446,12 @@ def geometric_curve(mechanism: Geometric, space: Space, relation: str) -> TradeO
     statistic = read_statistic(mechanism.statistic)
     check_whole(statistic, statistic_centres(statistic, space))
     moves = _statistic_moves(mechanism.statistic, space, relation)
+    largest = max(sum(map(abs, move)) for move in moves)
     if mechanism.alpha is not None:
         alpha = rational(mechanism.alpha)
     else:
+        check_nats(largest / rational(mechanism.scale))
         alpha = 1 / exp_up(1 / rational(mechanism.scale))  # from below: less noise
-    largest = max(sum(map(abs, move)) for move in moves)
     if _several_move(moves):
         return pure_curve(alpha ** -int(largest), relation=relation)
     attained = _all_pairs(

@@ -132,9 +132,7 @@ class SumChannel(LazyChannel):
 
     def distance_ratio(self, top: Distances, bottom: Distances) -> Fraction | float:
         """Σ weight · noise at a distance, over another such sum: exact, or just above."""
-        if self.noise.rate * float(max(d for d, _ in (*top, *bottom))) > MAX_NATS:
-            message = f"the noise is too small: a likelihood ratio is above e^{spell(MAX_NATS)}"
-            raise Unsupported(message, field="scale", hint="use a larger scale")
+        check_nats(self.noise.rate * float(max(d for d, _ in (*top, *bottom))))
         with certificate_precision():
             sums = [
                 sum(self.noise.fall(d) * flint_rational(weight) for d, weight in side)
@@ -147,6 +145,13 @@ Distances = Sequence[tuple[Fraction, Fraction]]
 """Distances between an output and a world's statistic, with weights."""
 MAX_NATS = 1 << 20
 """The largest logarithm of a likelihood ratio that is computed."""
+
+
+def check_nats(nats: Fraction | float) -> None:
+    """Refuse a likelihood ratio that no number here holds."""
+    if nats > MAX_NATS:
+        message = f"the noise is too small: a likelihood ratio is above e^{spell(MAX_NATS)}"
+        raise Unsupported(message, field="scale", hint="use a larger scale")
 
 
 def noise_channel(statistic: Statistic, space: Space, noise: Axis) -> Channel:

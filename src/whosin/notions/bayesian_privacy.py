@@ -18,7 +18,7 @@ from whosin.exact import Array, flint_rational, is_exact, log_up, rational
 from whosin.mechanisms import Channel, Composed, Geometric, Laplace
 from whosin.mechanisms.additive_noise import check_whole
 from whosin.notions import certificates
-from whosin.notions.base import Level, Notion, OfPriors, Witness
+from whosin.notions.base import CLAIM_TOLERANCE, Level, Notion, OfPriors, Witness
 from whosin.priors import ChainBox, Independent, MarkovChain, Prior, PriorSet, Uniform
 from whosin.priors.base import Factor
 from whosin.spaces import Among, Records, Space, WorldFunction, read_statistic
@@ -406,9 +406,19 @@ def measure_chain_leakage(prior: MarkovChain, space: Records, query: NoisySum) -
     result = WorstWindow()
     upper = search_windows(prior, space, query, result)
     case = window_witness(prior, space, query, prior.marginals(space.rows), result)
-    if upper - result.value <= CLOSED_ETA * max(1.0, upper):
-        return Level(upper, case, True, ("T14",))
-    return Level(upper, case, False, ("T14",), lower=result.value)
+    exact, lower, upper, note = bracket_floats(result.value, upper, space.rows)
+    return Level(upper, case, exact, ("T14",), lower, note=note)
+
+
+def bracket_floats(value: float, upper: float, rows: int) -> tuple[bool, float | None, float, str]:
+    """Whether a level in nats that was computed in floats is closed, its ends, and why a level is
+    not that is so small that claims could tell its rounding."""
+    if upper - value > CLOSED_ETA * max(1.0, upper):
+        return False, value, upper, ""
+    error = (min(rows, MAX_JOINT_ROWS) + 4) * 2.0**-50
+    if value == 0 or error <= CLAIM_TOLERANCE * value:
+        return True, None, upper, ""
+    return False, max(0.0, value - error), upper + error, "Floats hold no more digits of the level."
 
 
 def search_windows(

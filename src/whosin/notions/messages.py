@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations_with_replacement, product
@@ -174,6 +174,65 @@ def align_axes(table: Array, scope: Sequence[int], axes: Sequence[int]) -> Array
     order = sorted(range(len(scope)), key=lambda n: axes.index(scope[n]))
     order += range(len(scope), table.ndim)
     return table.transpose(order)[tuple(slice(None) if r in scope else None for r in axes)]
+
+
+Cliques = dict[int, tuple[tuple[int, ...], Array]]
+"""For each row the rows that it was eliminated with, itself first, in the order of elimination, and
+which of their values are possible together."""
+MAX_CLIQUE_ENTRIES = 1 << 24
+
+
+def list_possible(factors: Sequence[tuple[tuple[int, ...], Array]], values: int) -> Cliques | None:
+    """What is possible for neighbouring rows, by elimination and back; nothing where there is no
+    room."""
+    active: dict[int, set[int]] = {}
+    for scope, _ in factors:
+        for row in scope:
+            active.setdefault(row, set()).update(scope)
+    tables, cliques = [(scope, table > 0) for scope, table in factors], Cliques()
+    while active:
+        out = min(active, key=lambda row: (len(active[row]), row))
+        around = active.pop(out) - {out}
+        if values ** (1 + len(around)) > MAX_CLIQUE_ENTRIES:
+            return None
+        for row in around:
+            active[row] = (active[row] | around) - {out}
+        scope = out, *sorted(around)
+        joint = np.ones((values,) * len(scope), dtype=bool)
+        for rows, table in tables:
+            if out in rows:
+                joint &= align_axes(table, rows, scope)
+        tables = [each for each in tables if out not in each[0]]
+        tables.append((scope[1:], np.asarray(joint.any(axis=0))))
+        cliques[out] = scope, joint
+    for row in reversed(cliques):
+        scope, joint = cliques[row]
+        cliques[row] = scope, joint & show_possible(cliques, scope[1:])
+    return cliques
+
+
+def show_possible(cliques: Cliques, rows: tuple[int, ...]) -> Array:
+    """Which values of rows that are neighbours of each other are possible together."""
+    if not rows:
+        return np.ones((), dtype=bool)
+    first = next(row for row in cliques if row in rows)
+    scope, table = cliques[first]
+    kept = [row for row in scope if row in rows]
+    others = tuple(n for n, row in enumerate(scope) if row not in rows)
+    shown = np.asarray(table.any(axis=others))
+    return align_axes(shown, kept, rows)
+
+
+def find_width(neighbours: Sequence[set[int]], region: Iterable[int]) -> int:
+    """The tree-width of some rows, or somewhat more."""
+    width, active = 0, {each: set(neighbours[each]) for each in region}
+    while active:
+        out = min(active, key=lambda n: (len(active[n]), n))
+        around = active.pop(out)
+        width = max(width, len(around))
+        for each in around:
+            active[each] = (active[each] | around) - {each, out}
+    return width
 
 
 def step_diameter(table: Array) -> float:

@@ -14,7 +14,7 @@ import numpy as np
 from whosin.errors import Unsupported, spell
 from whosin.exact import Array
 from whosin.notions.base import Level, Witness
-from whosin.notions.bayesian_privacy import CLOSED_ETA
+from whosin.notions.bayesian_privacy import CLOSED_ETA, bracket_floats
 from whosin.notions.messages import (
     MAX_FALL,
     MAX_MESSAGE_ENTRIES,
@@ -25,6 +25,7 @@ from whosin.notions.messages import (
     add_noise,
     align_axes,
     convolve_sums,
+    find_width,
     join_options,
     mark_options,
     merge_equal,
@@ -347,7 +348,7 @@ class NetworkSearch:
             if self.best.upper - self.best.value <= CLOSED_ETA:
                 break
         if not results:
-            raise _refuse_size(self, row)
+            raise refuse_size(self, row)
         most = max(results, key=lambda each: each.value)
         # Changing all rows that depend on each other bounds it too, as group privacy does; so does
         # what the row itself says of the others.
@@ -569,12 +570,16 @@ class NetworkSearch:
                 self.most_likely(self.component(row), given)
         return {row: value for row, value in given.items() if row not in skipped}
 
+    def factors_within(self, rows: Iterable[int]) -> list[tuple[tuple[int, ...], Array]]:
+        """The scopes and tables of the factors of some rows."""
+        numbers = sorted({n for row in rows for n in self.factors_of[row]})
+        return [(self.factors[n][0], self.tables[n]) for n in numbers]
+
     def most_likely(self, rows: set[int], given: dict[int, int]) -> bool:
         """Give the rows of a component that have no value the most likely ones, or where that takes
         too long any; whether these are known to be possible."""
         tables: list[tuple[tuple[int, ...], Array]] = []
-        for number in sorted({n for row in rows for n in self.factors_of[row]}):
-            scope, table = self.factors[number][0], self.tables[number]
+        for scope, table in self.factors_within(rows):
             rest = tuple(r for r in scope if r not in given)
             tables.append((rest, table[tuple(given.get(r, slice(None)) for r in scope)]))
         if any(not table.any() for _, table in tables):
@@ -622,15 +627,13 @@ def measure_network_leakage(factors: Sequence[Factor], space: Records, query: No
         search_within_reach(search, row)
     value, upper = search.best.value, search.best.upper
     case = network_witness(search)
-    if upper - value <= CLOSED_ETA * max(1.0, value):
-        return Level(upper, case, True, ("T14",))
-    note = "Rows far from the one in question are taken as known; the bracket has what that changes"
-    note += (
-        "."
-        if search.cuttable
-        else f", coarsely: the tree-width is {find_width(search, search.cut_rows)} or less."
-    )
-    return Level(upper, case, False, ("T14",), lower=value, note=note)
+    exact, lower, upper, note = bracket_floats(value, upper, max(map(len, search.components())))
+    if not exact and not note:
+        width = find_width(search.neighbours, search.cut_rows)
+        coarse = "" if search.cuttable else f", coarsely: the tree-width is {width} or less"
+        note = "Rows far from the one in question are taken as known; the bracket has what that "
+        note += f"changes{coarse}."
+    return Level(upper, case, exact, ("T14",), lower, note=note)
 
 
 def search_within_reach(search: NetworkSearch, row: int) -> None:
@@ -645,7 +648,7 @@ def search_within_reach(search: NetworkSearch, row: int) -> None:
         search.search_widest(row)
 
 
-def _refuse_size(search: NetworkSearch, row: int) -> Unsupported:
+def refuse_size(search: NetworkSearch, row: int) -> Unsupported:
     region = search.component(row)
     if search.density_fall(region) > MAX_FALL:
         return Unsupported(
@@ -655,27 +658,16 @@ def _refuse_size(search: NetworkSearch, row: int) -> Unsupported:
             value=search.sums,
             hint="use more noise, or fewer releases",
         )
-    width = find_width(search, region)
+    width = find_width(search.neighbours, region)
     return Unsupported(
         f"the {len(region)} rows around row {row} depend on each other too widely: their "
         f"tree-width is {width} or less, with {search.values} values a row, and there are too many "
         "sets of known rows",
         field="prior",
         value=width,
-        hint="give every combination of values some probability: then there is a bracket",
+        hint="chains, trees and households fit; of wider networks there is a bracket where every "
+        "combination of values has some probability",
     )
-
-
-def find_width(search: NetworkSearch, region: Iterable[int]) -> int:
-    """The tree-width of some rows, or somewhat more."""
-    width, active = 0, {each: set(search.neighbours[each]) for each in region}
-    while active:
-        out = min(active, key=lambda n: (len(active[n]), n))
-        around = active.pop(out)
-        width = max(width, len(around))
-        for each in around:
-            active[each] = (active[each] | around) - {each, out}
-    return width
 
 
 def network_witness(search: NetworkSearch) -> Witness:

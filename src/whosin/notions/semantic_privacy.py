@@ -311,7 +311,7 @@ def name_left_out(missing: Sequence[int], compared: bool, default: int) -> str:
         )
     if not missing:
         return ""
-    rows = ", ".join(map(str, missing))
+    rows = ", ".join(map(str, missing[:6])) + f" and {len(missing) - 6} more" * (len(missing) > 6)
     return (
         f"The prior rules out the default {default} in row {rows} for some of what may be known: "
         "those cases are passed over, and no level of Bayesian differential privacy follows (T15)."

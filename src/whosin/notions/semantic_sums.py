@@ -21,6 +21,7 @@ from whosin.notions.bayesian_privacy import (
     CLOSED_ETA,
     MAX_JOINT_ROWS,
     WorstWindow,
+    bracket_floats,
     noisy_sum,
     search_windows,
     window_rows,
@@ -32,11 +33,21 @@ from whosin.notions.bsp_interior import (
     product_coefficients,
     real_roots,
 )
-from whosin.notions.messages import NoisySums, add_noise, align_axes, convolve_sums, output_points
+from whosin.notions.messages import (
+    Cliques,
+    NoisySums,
+    add_noise,
+    align_axes,
+    convolve_sums,
+    list_possible,
+    output_points,
+    show_possible,
+)
 from whosin.notions.network_leakage import (
     NetworkSearch,
     WorstCase,
     network_witness,
+    refuse_size,
     search_within_reach,
 )
 from whosin.notions.semantic_privacy import (
@@ -72,8 +83,6 @@ MAX_PART_ENTRIES = 1 << 24
 """Entries of a table over all sets of known rows of one part, times sums."""
 MAX_DIFFERENCES = 1 << 20
 """Cells of a table of differences between what the known rows add."""
-MAX_CHECKED_ROWS = 40
-"""In larger parts a case that rules out the default is taken for possible."""
 MAX_ROOT_PAIRS = 1 << 22
 """Pairs of conditions whose roots between centres are taken."""
 MAX_EVALUATED_SETS = 60
@@ -120,7 +129,7 @@ def measure_spread(
             _PartSpread(search, rows, table, default, shifts.beside(rows), whole).compare(worst)
     if beyond:
         _bound_beyond_tables(search, prior, mechanism, space, beyond, default, worst, shifts)
-    return _level_of_spread(worst, note)
+    return _level_of_spread(worst, note, max(map(len, shifts.parts)))
 
 
 def _refine_steps(query: NoisySums) -> NoisySums:
@@ -130,20 +139,17 @@ def _refine_steps(query: NoisySums) -> NoisySums:
     return replace(query, weights=query.weights * int(step), rates=rates, step=(Fraction(1),))
 
 
-def _level_of_spread(worst: _Spread, note: str) -> Level:
-    value, upper = worst.value, max(worst.value, worst.upper)
-    closed = upper - value <= CLOSED_ETA * max(1.0, value)
+def _level_of_spread(worst: _Spread, note: str, rows: int) -> Level:
+    value, theorems = worst.value, () if note else ("T15",)
+    exact, lower, upper, reason = bracket_floats(value, max(value, worst.upper), rows)
     case = semantic_witness(_exp(value), worst.row, worst.output, worst.known)
-    level = math.tanh(upper / 4)
-    theorems = () if note else ("T15",)
-    if closed:
-        return Level(level, case, True, theorems, note=note)
-    reason = (
-        "The largest and the least ratio of what is known may not occur at one output, or for one "
-        "set of known rows: the bracket has their product (T15)."
-    )
-    lower = math.tanh(value / 4)
-    return Level(level, case, False, theorems, lower, note=f"{note} {reason}".strip())
+    if not exact and not reason:
+        reason = (
+            "The largest and the least ratio of what is known may not occur at one output, or for "
+            "one set of known rows: the bracket has their product (T15)."
+        )
+    ends = math.tanh(upper / 4), None if lower is None else math.tanh(lower / 4)
+    return Level(ends[0], case, exact, theorems, ends[1], note=f"{note} {reason}".strip())
 
 
 def _exp(value: float) -> Fraction | float:
@@ -153,17 +159,18 @@ def _exp(value: float) -> Fraction | float:
 def _looks(search: NetworkSearch, rows: Sequence[int]) -> tuple[Any, ...]:
     """What two parts that look the same have in common."""
     place = {row: number for number, row in enumerate(rows)}
-    numbers = sorted({n for row in rows for n in search.factors_of[row]})
-    scopes = ((tuple(place[r] for r in search.factors[n][0]), n) for n in numbers)
-    tables = tuple((scope, search.tables[n].tobytes()) for scope, n in scopes)
+    tables = tuple(
+        (tuple(place[r] for r in scope), table.tobytes())
+        for scope, table in search.factors_within(rows)
+    )
     return tuple(search.query.weights[row].tobytes() for row in rows), tables
 
 
 def _joint_table(search: NetworkSearch, rows: Sequence[int]) -> Array:
     """The product of a part's factors, scaled, in floats that hold it."""
     mass = np.ones((search.values,) * len(rows), dtype=np.longdouble)
-    for number in {n for row in rows for n in search.factors_of[row]}:
-        mass = mass * align_axes(search.tables[number], search.factors[number][0], list(rows))
+    for scope, table in search.factors_within(rows):
+        mass = mass * align_axes(table, scope, list(rows))
     mass = mass / mass.max()
     return np.asarray(mass, None if mass[mass > 0].min() < MIN_NORMAL else float)
 
@@ -288,9 +295,8 @@ class _Shifts:
     def _of_part(self, part: Sequence[int]) -> tuple[list[Array], bool]:
         search, key = self.search, _looks(self.search, part)
         if key not in self._sums:
-            numbers = {n for row in part for n in search.factors_of[row]}
             weights = [search.query.weights[row] for row in part]
-            if all((search.tables[n] > 0).all() for n in numbers):
+            if all((table > 0).all() for _, table in search.factors_within(part)):
                 self._sums[key] = weights, True
             elif search.values ** len(part) <= MAX_DIFFERENCES:
                 values = np.argwhere(_joint_table(search, part) > 0)
@@ -616,14 +622,13 @@ def _evaluate_pattern(
     spans = weights[[*inside, *border]].max(axis=1).sum(axis=0) + 1
     grid = math.prod(int(n) ** len(r) for n, r in zip(spans, search.query.rates, strict=True))
     room = MAX_PART_ENTRIES // grid
-    numbers = {n for each in search.component(row) for n in search.factors_of[each]}
-    if search.values ** len(axes) > room or not all((search.tables[n] > 0).all() for n in numbers):
+    within = search.factors_within(search.component(row))
+    if search.values ** len(axes) > room or not all((table > 0).all() for _, table in within):
         return 0.0
     ones = [1] * search.sums
     messages = [
-        (scope, search.tables[n].reshape(*search.tables[n].shape, *ones))
-        for n in sorted({n for each in inside for n in search.factors_of[each]})
-        for scope in [search.factors[n][0]]
+        (scope, table.reshape(*table.shape, *ones))
+        for scope, table in search.factors_within(inside)
     ]
     left = set(unknown)
     while left:
@@ -674,27 +679,19 @@ def _left_out_by_factors(search: NetworkSearch, default: int) -> str:
         return ""
     missing, compared = [], False
     for part in search.components():
-        rows, check = set(part), len(part) <= MAX_CHECKED_ROWS
-
-        def possible(values: dict[int, int], rows: set[int] = rows, check: bool = check) -> bool:
-            return not check or search.most_likely(rows, values)
-
+        cliques = list_possible(search.factors_within(part), search.values)
+        if cliques is None:
+            raise refuse_size(search, part[0])
         for row in part:
-            chances = [value for value in range(search.values) if possible({row: value})]
-            compared |= default in chances and len(chances) > 1
-            if any(
-                possible(dict(zip(search.factors[n][0], cell, strict=True)))
-                for n in search.factors_of[row]
-                for cell in _list_excluded(search, n, row, default)
-            ):
+            chances = show_possible(cliques, (row,))
+            compared |= bool(chances[default] and chances.sum() > 1)
+            if any(_excludes(search, cliques, n, row, default) for n in search.factors_of[row]):
                 missing.append(row)
     return name_left_out(missing, compared, default)
 
 
-def _list_excluded(
-    search: NetworkSearch, number: int, row: int, default: int
-) -> Iterable[tuple[int, ...]]:
-    """The values of a factor's rows that it allows, and not with the default in this row."""
-    place, table = search.factors[number][0].index(row), search.tables[number]
-    never = np.take(table, [default], axis=place) == 0
-    return (tuple(map(int, cell)) for cell in np.argwhere(never & (table > 0)))
+def _excludes(search: NetworkSearch, cliques: Cliques, number: int, row: int, default: int) -> bool:
+    """Whether what is possible for a factor's rows is not with the default in this row."""
+    scope, table = search.factors[number][0], search.tables[number]
+    never = np.take(table, [default], axis=scope.index(row)) == 0
+    return bool((never & show_possible(cliques, scope)).any())

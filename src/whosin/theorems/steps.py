@@ -414,8 +414,8 @@ def steps_record_steps(source: Notion, target: Notion, space: Space | None) -> I
             if isinstance(prior, priors.Prior) and full_support(prior, space):
                 yield Step("T19", same_level, rows_are_independent(prior))
         case BayesianSemanticPrivacy(priors=each, default=d), BayesianDifferentialPrivacy():
-            possible = all(default_is_possible(prior, d, space) for prior in each)
-            if target.priors == each and possible:
+            possible = {prior for prior in each if default_is_possible(prior, d, space)}
+            if set(target.priors) <= possible:
                 yield Step("T15", papers.dp_from_semantic)
         case RecordMembership(), BayesianDifferentialPrivacy():
             if set(target.priors) <= set(source.priors):
@@ -466,8 +466,9 @@ def _steps_from_bayesian(
             if full:
                 tight = all(map(rows_are_independent, source.priors))
                 yield Step("T19", same_level, tight)
-        case BayesianSemanticPrivacy(prior=prior) if prior in source.priors:
-            yield Step("T15", papers.semantic_from_dp)
+        case BayesianSemanticPrivacy():
+            if set(target.priors) <= set(source.priors):
+                yield Step("T15", papers.semantic_from_dp)
         case RecordMembership():
             if set(target.priors) <= set(source.priors):
                 tight = set(target.priors) == set(source.priors)

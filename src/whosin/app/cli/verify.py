@@ -113,8 +113,8 @@ def verify(
     structured = None if document is None else read_measurement(document)
     if structured is not None:
         measured, subject, space = structured
-        measured, other = _choose_notion(measured, notion)
-        words = {"mechanism": mechanism, "notion": other, **notion_words, **mechanism_words}
+        measured, words = _choose_notion(measured, {"notion": notion, **notion_words})
+        words = {"mechanism": mechanism, **words, **mechanism_words}
         refuse_options(_spell_options(words), "a chain or block file")
     else:
         measured = read_notion(notion or "membership", notion_words)
@@ -155,17 +155,19 @@ def verify(
             raise typer.Exit(code)
 
 
-def _choose_notion(measured: Notion, name: str | None) -> tuple[Notion, str | None]:
-    """What a chain file asks to be measured, or its semantic privacy where that is named; any other
-    name is left over."""
+def _choose_notion(measured: Notion, words: dict[str, Any]) -> tuple[Notion, dict[str, Any]]:
+    """What a chain file asks to be measured, or its semantic privacy where that is named; and the
+    words that are left over."""
     from whosin.notions import BayesianDifferentialPrivacy, BayesianSemanticPrivacy
 
+    name, rest = words["notion"], {**words, "notion": None}
     if isinstance(measured, BayesianDifferentialPrivacy):
         if name in BayesianDifferentialPrivacy.short_names:
-            return measured, None
+            return measured, rest
         if name in BayesianSemanticPrivacy.short_names:
-            return BayesianSemanticPrivacy(measured.prior), None
-    return measured, name
+            default = rest.pop("default", None)
+            return BayesianSemanticPrivacy(measured.prior, default or 0), rest
+    return measured, words
 
 
 def _debit_jointly(
