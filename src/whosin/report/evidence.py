@@ -190,14 +190,18 @@ def evidence_data(
     made: str,
     version: str,
     releases: Sequence[Release] = (),
+    *,
+    refusal: str = "",
+    ledger_exists: bool = False,
 ) -> dict[str, Any]:
     """The evidence about a scenario and its ledger as plain data; `evidence_schema` describes it.
 
     Args:
-        state: the dataset's budget state; None where there is no ledger yet.
+        state: the dataset's budget state; None where no ledger knows it yet.
         made: the day.
         version: of whosin.
         releases: of the dataset, whose digests are signed.
+        refusal: why the ledger would not answer the scenario now.
     """
     about, later = settle_about(scenario, releases, made)
     require_about(about)
@@ -217,7 +221,8 @@ def evidence_data(
     several = max(len(listed), len(releases)) > (own is not None)
     answers = None if alone is None else bound_answers(reached)
     actors = list_actors(plan, whole, answers, several=several)
-    count = len(listed) + (own is None)
+    compared = compare_bounds(alone, reached, len(listed), planned=own is None)
+    unknown = scenario.dataset if state is None and ledger_exists else None
     return {
         "version": EVIDENCE_VERSION,
         "whosin": version,
@@ -227,7 +232,8 @@ def evidence_data(
         "about": scenario.about.written,
         "about_later": later,
         "promise": promise_sentence(plan),
-        "answers_so_far": compare_bounds(alone, reached, count),
+        "refusal": refusal if own is None else "",
+        "answers_so_far": compared,
         "publications": describe_publications(listed, own.request) if own is not None else {},
         "public_size": explain_public_size(plan, size),
         "plan": plan.to_dict(),
@@ -267,6 +273,7 @@ def evidence_data(
             for each in releases
         ],
         "ledger": None if state is None else _ledger_data(state),
+        "unknown_dataset": unknown,
         "registry": {
             "repository": REGISTRY_REPOSITORY,
             "commit": REGISTRY_COMMIT,
@@ -349,6 +356,7 @@ def evidence_schema() -> dict[str, Any]:
                 "about": about,
                 "about_later": words,
                 "promise": text,
+                "refusal": text,
                 "answers_so_far": text,
                 "publications": words,
                 "public_size": text,
@@ -364,6 +372,7 @@ def evidence_schema() -> dict[str, Any]:
                     describe({"request": text, "when": text, "digest": text, "about": words})
                 ),
                 "ledger": {"anyOf": [{"type": "null"}, describe(kept)]},
+                "unknown_dataset": {"type": ["string", "null"]},
                 "registry": describe(registry),
             }
         ),
@@ -483,9 +492,12 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
     asked = [(each["title"], each["noise"]) for each in data["questions"]]
     risks = [(Strong(each["name"]), each["answer"], each["assumption"]) for each in data["risks"]]
     head = "There is no ledger yet: nothing has been released."
+    if unknown := data["unknown_dataset"]:
+        head = f"The ledger does not know dataset {unknown!r}."
     if ledger is not None:
         last = f"the last entry of {ledger['last']}"
         head = f"Dataset {ledger['dataset']}: head {ledger['head']}, {last}."
+    refused = filter(None, [data["refusal"]])
     answers: list[Part | str] = []
     if data["releases"]:
         digests = [
@@ -501,6 +513,7 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
             make_section(
                 "",
                 note(data["notice"]),
+                *(Paragraph(f"A release would be refused: {words}.", "bad") for words in refused),
                 Paragraph((Strong(data["promise"]),)),
                 *filter(None, [data["answers_so_far"]]),
                 *(Paragraph(words, "bad") for words in filter(None, [data["public_size"]])),

@@ -391,13 +391,16 @@ def describe_publications(listed: Sequence[ReleaseRecord], request: str) -> dict
     return facts
 
 
-def compare_bounds(alone: RatioBound | None, state: BudgetState, count: int = 0) -> str:
+def compare_bounds(
+    alone: RatioBound | None, state: BudgetState, count: int = 0, *, planned: bool = False
+) -> str:
     """How sure a release, all answers so far and the whole budget can make someone; empty where a
     promise does not add to others.
 
     Args:
         alone: what the release allows by itself.
         count: how many releases there are so far, where that is known.
+        planned: whether this one is still to come.
     """
     if alone is None or state.by_itself:
         return ""
@@ -405,8 +408,10 @@ def compare_bounds(alone: RatioBound | None, state: BudgetState, count: int = 0)
     prior = max(list_priors(state.plan), default=ONE_HALF)
     bounds = min(alone, reached, key=lambda each: each.ratio), reached, whole
     one, several, most = (each.words(prior) for each in bounds)
-    so_far = f" alone, {several} from all {f'{count} releases' if count else 'answers'} so far"
-    so_far = ", the only one so far" if count == 1 else so_far
+    made = format_plural(count, "release") if count else "answers"
+    so_far = f" alone, {several} from all {made} so far{' and this one' if planned else ''}"
+    if count + planned == 1:
+        so_far = ", the first one" if planned else ", the only one so far"
     exception = RatioBound(failure=max(each.failure for each in bounds)).exception
     return (
         f"Someone who was {format_percent(prior, 'down')} sure beforehand can become at most {one} "
