@@ -52,6 +52,7 @@ from whosin.report.summary import (
     later_statements,
     limits_lines,
     list_priors,
+    match_noises,
     name_question,
     parameter_facts,
     promise_sentence,
@@ -209,12 +210,16 @@ def evidence_data(
     title = scenario.title if own is None else own.about.get("title", scenario.title)
     scenario = replace(scenario, about=about, title=title)
     plan = scenario.plan
-    noises = list(dict.fromkeys(each.noise for each in estimates))
+    named = ((name_question(e.query.title, e.spend.what), e.noise) for e in estimates)
+    opened = scenario.open_table()
+    columns = dict.fromkeys(name for e in estimates for name in sorted(e.query.names(opened)))
+    planned = {name: opened.domains[name] for name in columns if name in opened.domains}
     people = releases[-1].people if releases else None
     table, whole = scenario.table, plan if state is None else state.plan
     size, looked_up = read_declared(own, scenario)
     facts = unit_facts(table.privacy_unit, table.max_rows_per_group, table.max_groups)
-    facts |= parameter_facts(plan, state, noises, looked_up)
+    domains = planned if own is None else own.domains
+    facts |= parameter_facts(plan, state, match_noises(named), looked_up, domains)
     reached = state_after(plan, estimates if own is None else (), state)
     listed = releases[-1].publications if releases else ()
     alone = bound_cost(batch_cost(estimates, whole), whole)
@@ -436,7 +441,7 @@ def registry_entry(
             "release_type": "One release" if whole else "Many releases",
             "access_type": "Non-interactive",
         },
-        "accounting": {"composition": parameter_facts(plan, None, (), ())["composition"]},
+        "accounting": {"composition": parameter_facts(plan, None, (), (), {})["composition"]},
         "implementation": {
             "mechanisms": f"{noises}. Exact noise in whole numbers, from whosin {version}.",
             "justification": f"{_end(about.reasons)} Decided by: {_end(about.decided_by)}",

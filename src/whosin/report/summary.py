@@ -7,7 +7,7 @@ Page 2 answers what a data protection officer asks: singling out, linkability an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, isfinite
@@ -33,6 +33,7 @@ from whosin.ledger.entries import ReleaseRecord
 from whosin.ledger.registry import PeopleBudget
 from whosin.release import Release
 from whosin.release.conditions import add_condition
+from whosin.release.domains import describe_domain, read_domain
 from whosin.release.queries.base import describe_title
 from whosin.report import card
 from whosin.report.accounts import people_lines
@@ -126,6 +127,13 @@ def bound_replacement(plan: Plan) -> RatioBound:
     if delta * FAILURE_FACTOR >= 1:
         return RatioBound()
     return RatioBound(exp_up(epsilon) / (1 - 1 / FAILURE_FACTOR), delta * FAILURE_FACTOR)
+
+
+def bound_three(plan: Plan) -> RatioBound:
+    """Between three people who come and go together being in and not (T7: 3ε)."""
+    pure = plan.composes and not plan.dp_delta and not plan.family.about_records
+    held = pure and plan.relation == "add-remove"
+    return RatioBound(exp_up(3 * rational(plan.epsilon))) if held else RatioBound()
 
 
 def bound_answers(state: BudgetState) -> RatioBound:
@@ -497,7 +505,15 @@ def limits_lines(
     )
     together = plan.family.adversary().group
     covered = f"more than {together} people" if together > 1 else "people"
-    yield f"Relatives: {covered} who are in or out together, such as families, are not covered."
+    prior, three = max(list_priors(plan), default=ONE_HALF), bound_three(plan)
+    numbers = ""
+    if three.ratio != inf and together == 1:
+        ends = f"{format_percent(prior, 'down')} to at most {three.words(prior)}"
+        numbers = f" Where three come and go together, someone can go from {ends}."
+    yield (
+        f"Relatives: {covered} who are in or out together, such as families, are not covered."
+        f"{numbers}"
+    )
     others = sorted(registered.registration.apart_from) if registered else []
     apart = f" By the curator's word nobody here is also in {list_items(others)}." if others else ""
     yield (
@@ -524,9 +540,13 @@ def _describe_for_officer(
     why = [note(words)] if (words := explain_inference(plan)) else []
     sure = _compare_answers(plan, release)
     yield make_section("For the officer", *sure, table, *why, level=2, new_page=True)
-    noises = list(dict.fromkeys(each.noise for each in release))
-    facts = parameter_facts(plan, release.budget_state, noises, looked_up)
-    facts["answers, SHA-256"] = f"{release.digest}; whosin ledger answers opens them"
+    named = ((name_question(each.title, each.question), each.noise) for each in release)
+    noises = match_noises(named)
+    facts = parameter_facts(plan, release.budget_state, noises, looked_up, release.domains)
+    facts["answers, SHA-256"] = (
+        f"{release.digest}, of questions, columns and rows; whosin ledger answers … --save x.json "
+        "writes what it can be computed from"
+    )
     yield make_section("Parameters, as NIST SP 800-226 asks", list_facts(*facts.items()))
     yield describe_signatures(about.get("decided_by"))
 
@@ -544,10 +564,27 @@ NEIGHBOUR_WORDS = {
 }
 
 
+def match_noises(named: Iterable[tuple[str, str]]) -> list[str]:
+    """Which answers have which noise: "mean of age: Laplace, scale 3"."""
+    alike = dict[str, dict[str, None]]()
+    for name, noise in named:
+        alike.setdefault(noise, {})[name] = None
+    return [f"{' and '.join(names)}: {noise}" for noise, names in alike.items()]
+
+
 def parameter_facts(
-    plan: Plan, state: BudgetState | None, noises: Sequence[str], looked_up: Sequence[str]
+    plan: Plan,
+    state: BudgetState | None,
+    noises: Sequence[str],
+    looked_up: Sequence[str],
+    domains: Mapping[str, Any],
 ) -> dict[str, str]:
-    """The privacy unit, the bounds, the parameters, the trust model, the side channels."""
+    """The privacy unit, the bounds, the parameters, the trust model, the side channels.
+
+    Args:
+        noises: which answers have which.
+        domains: what the columns of the questions were declared to hold.
+    """
     facts = {}
     if state is not None and state.registered is not None:
         kept = state.registered.registration
@@ -555,6 +592,7 @@ def parameter_facts(
     adds_up = "the ε of all answers add up"
     if plan.dp_delta:
         adds_up += ", or their ρ (zCDP), whichever allows less at this δ"
+    held = [f"{name}: {describe_domain(read_domain(name, each))}" for name, each in domains.items()]
     facts |= {
         "neighbouring data": NEIGHBOUR_WORDS[plan.relation],
         "budget": card.budget_words(plan),
@@ -564,7 +602,8 @@ def parameter_facts(
         "mechanisms": f"{list_items(noises)}; drawn exactly, in whole numbers",
         "trust model": "central: the controller holds the rows; noise protects from everyone else",
         "declared values": "declared by the curator as public"
-        + (f", but for {list_items(looked_up)}: chosen by looking" if looked_up else ""),
+        + (f", but for {list_items(looked_up)}: chosen by looking" if looked_up else "")
+        + (f". {list_items(held)}" if held else ""),
         "side channels": "randomness from the system's secure source, no noise in floating point, "
         "no error that depends on rows; how long a scan takes is not hidden",
     }
