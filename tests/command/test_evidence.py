@@ -203,7 +203,8 @@ def test_a_later_release_says_which_it_is_and_the_public_has_all(run, scenario, 
     for paper in (tmp_path / "2.html", opened, tmp_path / "pack" / "evidence.html"):
         text = paper.read_text()
         for said in (
-            f"number 2 of 2: {today} of hospital; {today} of hospital (february) (this one)",
+            f"number 2 of 2: {today} of hospital ({first[:8]}); {today} of hospital (february) "
+            f"({second[:8]}, this one)",
             f"hospital, which the dataset had until {today}",
             f"at most {alone} sure from this release alone, {both} from all 2 releases so far, and "
             "60.0% from all",
@@ -392,3 +393,20 @@ def test_a_pack_of_a_refused_release_says_so(run, monthly):
     assert "4 releases so far and this one" in data["answers_so_far"]
     page = " ".join(run("evidence", path)[1].split())
     assert f"would be refused: {data['refusal']}." in page
+
+
+def test_a_correction_says_in_its_pack_what_it_replaces(run, tmp_path):
+    path = write_scenario(tmp_path, **ABOUT, replaces="request 6a23")
+    assert run("evidence", path, "--save", tmp_path / "pack")[0] == 0
+    data = json.loads((tmp_path / "pack" / "evidence.json").read_text())
+    page = (tmp_path / "pack" / "evidence.html").read_text()
+    assert data["about"]["replaces"] == "request 6a23" and "request 6a23" in page
+    assert re.search(f"as of[^0-9]{{1,40}}{data['made']}", page)
+
+
+@pytest.mark.parametrize("options", [("--for", "officer"), ()])
+def test_explain_says_where_a_scenario_is_explained(run, scenario, options):
+    """It was a usage error in a box."""
+    code, out, err = run("explain", scenario, *options)
+    assert (code, out) == (2, "")
+    assert f"whosin evidence {scenario}" in err and "--epsilon" in err

@@ -332,3 +332,47 @@ def test_relatives_have_the_number_that_an_explanation_of_the_same_epsilon_has(r
         wi.calibrate(wi.Posterior("0.6"), wi.families.FixedSize("0.1", "0.5")),
     ):
         assert "%" not in next(iter([*summary.limits_lines(plan, None, None, ())][1:2]))
+
+
+def test_a_report_says_as_of_when_and_what_a_correction_replaces(released, clock):
+    """A printed one goes stale; "from when" read as the day of publication."""
+    clock(TODAY)
+    scenario, release = released
+    said = {"period": "March to May 2020", "replaces": "request 6a23"}
+    about = AboutSection.read(scenario.about.written | said, "about")
+    document = describe_report("T", PLAN, release, replace(scenario, about=about), "officer")
+    rows = [
+        tuple(map(plain_words, row[:2]))
+        for section in document.sections
+        for part in section.parts
+        if isinstance(part, TextTable)
+        for row in part.rows
+    ]
+    (period,) = [words for name, words in rows if name == "period of the data"]
+    assert period.startswith("March to May 2020")
+    (when,) = [words for name, words in rows if name == "when"]
+    assert when.endswith(f"this report is as of {TODAY}") and release.when[:10] in when
+    replaced = [words for name, words in rows if name == "replaces"]
+    assert len(replaced) == 2 and all(each.startswith("request 6a23") for each in replaced)
+
+
+def test_flags_and_counts_are_said_in_words(tmp_path, released):
+    """It said "interval True", and "count by kind" without saying of what."""
+    from whosin.report.card import entry_row
+
+    kinds = [wi.release.Count(by=["kind"]), wi.release.Count(), wi.release.Count(where="age > 60")]
+    middle = wi.release.Median(column="age", interval=True)
+    scenario = replace(released[0], queries=(*kinds, middle))
+    with wi.Ledger(tmp_path / "ledger.db") as ledger:
+        with scenario.open_session(ledger) as session:
+            release = scenario.release(session)
+        entries = [entry_row(each, "add-remove") for each in ledger.history("t")]
+    said = " ".join([words_of(describe_report("T", PLAN, release)), *map(str, entries)])
+    asides = [each.aside for each in describe_report("T", PLAN, release).sections]
+    assert "True" not in said and not any("True" in plain_words(each) for each in asides)
+    assert any("with an interval" in plain_words(each) for each in asides)
+    assert "median of age with an interval" in said
+    first = words_of(describe_report("T", PLAN, release, None, "officer"))
+    assert "number of people by kind; number of people; number of people where age > 60" in first
+    named = {"query": "count", "name": "count by kind", "by": ["kind"]}
+    assert summary.name_question("count by kind", named) == "count by kind"

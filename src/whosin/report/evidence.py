@@ -478,6 +478,7 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
     shown = data["about"] | data["about_later"]
     order = [name for name in ("title", *AboutSection.known_keys()) if name in shown]
     about = [(name.replace("_", " "), shown[name]) for name in order]
+    about.append(("as of", data["made"]))
     ledger = data["ledger"]
     actors = []
     for each in data["actors"]:

@@ -472,13 +472,20 @@ def _question_words(answer: Answer) -> str:
     """What was asked, as far as the heading does not say it."""
     question = {key: value for key, value in answer.question.items() if key != "where"}
     kind = str(question.get("query", answer.title))
-    words = [] if answer.title == kind else [name_question(kind, question)]
+    called = name_question(answer.title, answer.question)
+    unnamed = called == name_question(kind, answer.question)
+    words = [] if unnamed else [name_question(kind, question)]
     hidden = {"counted", "name", "universe", "prior", "query", "column", "columns", "by"}
     if answer.tables:
         hidden |= {"sets", "ranges"}  # the tables say it themselves
     said = {"within": "asked to be within ±{}, 95% of the time"}
-    asked = [(key, value) for key, value in question.items() if key not in hidden]
-    told = (said.get(key, f"{key} {{}}").format(_question_value(value)) for key, value in asked)
+    asked = [(k, v) for k, v in question.items() if k not in hidden and v is not False]
+    told = (
+        card.describe_flag(key)
+        if value is True
+        else said.get(key, f"{key} {{}}").format(_question_value(value))
+        for key, value in asked
+    )
     return ", ".join([*words, *told])
 
 

@@ -63,6 +63,8 @@ RARE_SHARE = Fraction(1, 10_000)
 """How many people fit the example of a description."""
 TEST_FPR, MORE_THAN_HALF = Fraction(1, 100), Fraction(9, 10)
 MAX_NAMED_ITEMS = 8
+REQUEST_LETTERS = 8
+"""Of a request: enough to open it with."""
 UNSAID_WORDS = "not said with the release"
 RECORDED_NOTE = (
     "Who answers, and why, is shown as it was recorded with the release; what came later is marked."
@@ -312,7 +314,7 @@ def _describe_for_everyone(
     public_size: int | None,
 ) -> Iterator[TextSection]:
     """What was published, the promise, who chose it, what holds if they were wrong."""
-    when = f"{release.when[:10]}, {release.when[11:16]} UTC" if release.when else "–"
+    when = f"{release.when[:10]}, {release.when[11:16]} UTC; " if release.when else ""
     numbers = format_plural(sum(len(each.rows) for each in release), "noisy number")
     asked = [name_question(each.title, each.question) for each in release]
     facts = [
@@ -320,9 +322,10 @@ def _describe_for_everyone(
         ("what", f"{list_items(asked)} ({numbers})"),
         ("by whom", about.get("controller", UNSAID_WORDS)),
         ("contact", about.get("contact", UNSAID_WORDS)),
-        ("when", when),
+        ("when", f"{when}this report is as of {today()}"),
         ("about whom", about.get("population", UNSAID_WORDS)),
-        ("from when", about.get("period", UNSAID_WORDS)),
+        ("period of the data", about.get("period", UNSAID_WORDS)),
+        ("replaces", about.get("replaces", "")),
         ("what for", about.get("purpose", "")),
         ("dataset", f"{release.budget_state.dataset}; request {release.request}"),
         *describe_publications(release.publications, release.request).items(),
@@ -387,7 +390,7 @@ def describe_publications(listed: Sequence[ReleaseRecord], request: str) -> dict
     days = [
         each.when[:10]
         + (f" of {each.table}" if each.table else "")
-        + (" (this one)" if each is own else "")
+        + f" ({each.request[:REQUEST_LETTERS]}{', this one' if each is own else ''})"
         for each in last
     ]
     number = f"this is number {at + 1} of {len(listed)}: {list_items(days)}"
@@ -543,10 +546,8 @@ def _describe_for_officer(
     named = ((name_question(each.title, each.question), each.noise) for each in release)
     noises = match_noises(named)
     facts = parameter_facts(plan, release.budget_state, noises, looked_up, release.domains)
-    facts["answers, SHA-256"] = (
-        f"{release.digest}, of questions, columns and rows; whosin ledger answers … --save x.json "
-        "writes what it can be computed from"
-    )
+    facts["answers, SHA-256"] = f"{release.digest} (questions, columns, rows)"
+    facts |= {"replaces": about["replaces"]} if "replaces" in about else {}
     yield make_section("Parameters, as NIST SP 800-226 asks", list_facts(*facts.items()))
     yield describe_signatures(about.get("decided_by"))
 
@@ -651,12 +652,13 @@ COUNTS_BY_COLUMN = ("histogram", "running")
 
 def name_question(title: str, question: Mapping[str, Any]) -> str:
     """What a question is called, and what it is about if nobody gave it a name."""
-    if title == question.get("query"):
-        named = dict(question)
-        if title in COUNTS_BY_COLUMN and "column" in named:
+    kind, named = str(question.get("query")), dict(question)
+    bare = title.removesuffix(add_condition("", question))
+    if bare in (kind, describe_title(kind, question)) and bare != named.get("name"):
+        if kind in COUNTS_BY_COLUMN and "column" in named:
             by = named.get("by", ())
             named["by"] = [named.pop("column"), *([by] if isinstance(by, str) else by)]
-        title = describe_title(QUESTION_NAMES.get(title, title), named)
+        title = describe_title(QUESTION_NAMES.get(kind, kind), named)
     return add_condition(title, question)
 
 
