@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 
 STAR_NOTE = f" {NOISY_MARK} Too noisy to read."
 MAX_MEASURED_TABLES = 8
+MIN_COUNTED_INTERVALS = 10
+"""From which number on it is said how often one of them misses."""
 NOTHING_LEFT = (
     "Nothing is left then for a correction or another release: share in [budget], or a [schedule], "
     "keeps some."
@@ -465,7 +467,20 @@ def describe_answer(answer: Answer, request: str = "", full: bool = False) -> Te
     if full:
         title = name_question(answer.title, answer.question)
         aside = " — ".join(filter(None, [_question_words(answer), aside]))
+        parts += map(note, _describe_misses(answer))
     return make_section(title, *parts, aside=aside)
+
+
+def _describe_misses(answer: Answer) -> list[str]:
+    """How often one of many intervals misses, where each holds in 95 of 100 cases."""
+    count = len(answer.rows)
+    if "low" not in answer.columns or answer.tables or count < MIN_COUNTED_INTERVALS:
+        return []
+    return [
+        f"Each of these {format_count(count)} intervals misses in up to 5 of 100 cases: with "
+        f"independent noise up to {math.ceil(100 * (1 - 0.95**count))} of 100 such tables have one "
+        "that misses."
+    ]
 
 
 def _question_words(answer: Answer) -> str:
