@@ -474,6 +474,7 @@ class AboutSection(Section, place="[about]"):
     contact: Statement | None = say("Where people can ask about it.")
     population: Statement | None = say("Whom the table is about: all patients of two wards.")
     period: Statement | None = say("From when the data are: 2024, or January to June 2024.")
+    replaces: Statement | None = say("What a correction replaces: request 6a23….")
     purpose: Statement | None = say("What the publication is for.", most=MAX_STATEMENT_LETTERS)
     region: Statement | None = say("Which country or region it is about.")
     decided_by: Statement | None = say("Who chose the adversary and the target.")

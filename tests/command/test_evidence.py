@@ -203,7 +203,8 @@ def test_a_later_release_says_which_it_is_and_the_public_has_all(run, scenario, 
     for paper in (tmp_path / "2.html", opened, tmp_path / "pack" / "evidence.html"):
         text = paper.read_text()
         for said in (
-            f"number 2 of 2: {today} of hospital; {today} of hospital (february) (this one)",
+            f"number 2 of 2: {today} of hospital ({first[:8]}); {today} of hospital (february) "
+            f"({second[:8]}, this one)",
             f"hospital, which the dataset had until {today}",
             f"at most {alone} sure from this release alone, {both} from all 2 releases so far, and "
             "60.0% from all",
@@ -333,3 +334,79 @@ def test_a_report_to_sign_says_before_it_is_paid_what_is_missing(run, capsys, tm
     code, _, err = run("evidence", path, "--ledger", tmp_path / "new.db")
     assert code == 2 and "does not say contact, population, period, decided_by, reasons" in err
     assert err.count('= "…"') == 5 and "[about] contact" not in err
+
+
+@pytest.fixture
+def monthly(tmp_path):
+    """Scenarios of months, of which each asks a third of the budget of the one before."""
+
+    def write(name: str, rows: str) -> Path:
+        (tmp_path / f"{name}.csv").write_text("\n".join(["person,ward", *rows.split()]) + "\n")
+        about = "".join(f"{key} = {json.dumps(words)}\n" for key, words in ABOUT.items())
+        path = tmp_path / f"{name}.toml"
+        path.write_text(
+            f'[about]\n{about}[adversary]\nprior = "0.05..0.5"\n[target]\nposterior = 0.6\n'
+            f'[table]\nsource = "{name}.csv"\nprivacy_unit = "person"\n[domains]\n'
+            'ward = ["x", "y"]\n[budget]\nshare = "1/4"\n[[queries]]\nkind = "count"\nby = "ward"\n'
+        )
+        return path
+
+    return write
+
+
+def test_a_pack_is_of_the_dataset_that_paid_for_it(run, monthly):
+    """A month that went on under another name's budget was called the only release so far."""
+    may, june = monthly("may", "a,x b,y c,x"), monthly("june", "a,x b,y d,y")
+    july = monthly("july", "a,x b,y e,y")
+    asked = "--no-preflight", "--json"
+    assert run("release", may, *asked)[0] == 0
+    assert run("release", june, *asked, "--continues", "may")[0] == 0
+    planned = run("release", july, "--dry-run")[1]
+    code, out, err = run("evidence", july)  # nobody said whose people these are
+    assert (code, out) == (1, "")
+    refusal = " ".join(planned.split()).partition("would be refused: ")[2].partition(" hint")[0]
+    assert refusal[:60] in err and "--continues may" in err and "--new-people" in err
+    for path, options in ((june, ()), (july, ("--continues", "may"))):
+        code, out, err = run("evidence", path, "--json", *options)
+        assert code == 0, err
+        data = json.loads(out)
+        assert data["ledger"]["dataset"] == "may" and len(data["releases"]) == 2
+        assert "only one" not in json.dumps(data)
+    assert run("evidence", july, "--continues", "april")[0] == 2
+    both = "--continues", "may", "--new-people"
+    assert run("evidence", july, *both)[0] == 2
+    page = " ".join(run("evidence", july, "--new-people")[1].split())
+    assert "The ledger does not know dataset 'july'" in page and "no ledger yet" not in page
+
+
+def test_a_pack_of_a_refused_release_says_so(run, monthly):
+    """It said "from all 5 releases so far", of which there were four."""
+    path = monthly("may", "a,x b,y c,x")
+    assert "from this release, the first one" in " ".join(run("evidence", path)[1].split())
+    for _ in range(4):
+        assert run("release", path, "--no-preflight", "--again")[0] == 0
+    path.write_text(f"{path.read_text()}where = \"ward = 'x'\"\n")
+    planned = " ".join(run("release", path, "--dry-run")[1].split())
+    refusal = re.search("would be refused: (.+)[.]", planned)
+    data = json.loads(run("evidence", path, "--json")[1])
+    assert refusal and data["refusal"] and data["refusal"] in refusal[1]
+    assert "4 releases so far and this one" in data["answers_so_far"]
+    page = " ".join(run("evidence", path)[1].split())
+    assert f"would be refused: {data['refusal']}." in page
+
+
+def test_a_correction_says_in_its_pack_what_it_replaces(run, tmp_path):
+    path = write_scenario(tmp_path, **ABOUT, replaces="request 6a23")
+    assert run("evidence", path, "--save", tmp_path / "pack")[0] == 0
+    data = json.loads((tmp_path / "pack" / "evidence.json").read_text())
+    page = (tmp_path / "pack" / "evidence.html").read_text()
+    assert data["about"]["replaces"] == "request 6a23" and "request 6a23" in page
+    assert re.search(f"as of[^0-9]{{1,40}}{data['made']}", page)
+
+
+@pytest.mark.parametrize("options", [("--for", "officer"), ()])
+def test_explain_says_where_a_scenario_is_explained(run, scenario, options):
+    """It was a usage error in a box."""
+    code, out, err = run("explain", scenario, *options)
+    assert (code, out) == (2, "")
+    assert f"whosin evidence {scenario}" in err and "--epsilon" in err

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import math
 import re
 
 import pytest
@@ -139,6 +140,23 @@ def test_a_condition_goes_with_its_answer(tmp_path):
             assert "where age < 50" in text and "where age < 50 where" not in text
         assert each["mean age"].statement.startswith(f"Only rows where {where} count; privacy unit")
         assert "where" not in each[2].statement
-        assert release_report("t", PLAN, each).count("mean age where ward = &#39;x&#39;") == 2
+        named = "mean age where ward = &#39;x&#39;"  # on page 1, with its noise, as a heading
+        assert release_report("t", PLAN, each).count(named) == 3
         about = each["mean age"].to_pandas().attrs["whosin"]
         assert f"Only rows where {where}" in about["statement"]
+
+
+@pytest.mark.parametrize(("groups", "said"), [(9, False), (12, True), (40, True)])
+def test_many_intervals_say_how_many_tables_have_one_that_misses(tmp_path, groups, said):
+    """Of 12 intervals at 95% one misses in nearly every second table; counted by enumeration."""
+    (tmp_path / "t.csv").write_text("who,g\na,0\n", "utf-8")
+    domains = {"g": {"values": list(range(groups)), "outside": "drop"}}
+    table = wi.Table(tmp_path / "t.csv", "who", domains)
+    with wi.Session(table, PLAN, tmp_path / "ledger.db", share=1) as session:
+        made = session.release([wi.queries.Count(by=["g"])])
+    assert len(made[0].rows) == groups
+    chances = (math.comb(groups, k) * 0.05**k * 0.95 ** (groups - k) for k in range(1, groups + 1))
+    words = f"up to {math.ceil(100 * sum(chances))} of 100 such tables"
+    page = release_report("t", PLAN, made)
+    assert (words in page and f"Each of these {groups} intervals" in page) is said
+    assert said or "such tables" not in page

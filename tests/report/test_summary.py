@@ -19,7 +19,7 @@ from whosin.report.document import Paragraph, TextTable, plain_words
 from whosin.report.explanation import audience_lines
 from whosin.report.releases import describe_report
 from whosin.report.table_views import answer_table
-from whosin.scenario_model import AboutSection
+from whosin.scenario_model import SIGNED_KEYS, AboutSection
 
 BAND = wi.families.Independent("0.05", "0.5")
 PLAN = wi.calibrate(wi.Posterior("0.6"), BAND)
@@ -280,10 +280,10 @@ def test_what_was_recorded_with_a_release_stays(released, clock):
 def test_an_officer_reads_no_riddles(released):
     """No δ where there is none; an average is called one; families say what they leave out."""
     _, release = released
-    facts = summary.parameter_facts(PLAN, release.budget_state, ["x"], ())
+    facts = summary.parameter_facts(PLAN, release.budget_state, ["x"], (), {})
     assert "zCDP" not in facts["composition"]
     relaxed = wi.calibrate(wi.Posterior("0.6"), BAND, delta=1e-6)
-    assert "zCDP" in summary.parameter_facts(relaxed, None, ["x"], ())["composition"]
+    assert "zCDP" in summary.parameter_facts(relaxed, None, ["x"], (), {})["composition"]
     assert "same who" in facts["privacy unit"] and "others" not in facts["contribution bounds"]
     assert "by the curator" in facts["declared values"]  # who else says that they are public?
     risks = {each.name: each.answer for each in summary.assess_risks(PLAN)}
@@ -294,3 +294,85 @@ def test_an_officer_reads_no_riddles(released):
     for prior, said in ((None, True), ((Fraction(1, 10), Fraction(1, 2)), False)):
         meaning = explain_epsilon(1, 0, "add-remove", prior)
         assert ("is an example" in " ".join(audience_lines(meaning, "officer"))) is said
+
+
+def test_the_officer_reads_which_noise_is_whose_and_what_was_declared(released, tmp_path):
+    """Noises stood in a row without a name, and "declared as public" without what."""
+    from whosin.report.evidence import evidence_data
+
+    scenario, release = released
+    said = words_of(describe_report("T", scenario.plan, release, None, "officer"))
+    about = AboutSection.read(dict.fromkeys(SIGNED_KEYS, "said"), "about")
+    planned = replace(scenario, about=about, ledger=str(tmp_path / "no.db"))
+    pack = evidence_data(planned, planned.estimate_cost(), None, TODAY, "1")
+    for text in (said, pack["parameters"]["mechanisms"] + pack["parameters"]["declared values"]):
+        for title, noise in (("number of people by kind", release[0]), ("mean of age", release[1])):
+            assert f"{title}: {noise.noise}" in text
+        assert "kind: x, y; age: 0..100" in text
+    twice = summary.match_noises([("a", "Laplace"), ("b", "Laplace"), ("a, b", "none")])
+    assert twice == ["a and b: Laplace", "a, b: none"]
+
+
+def test_relatives_have_the_number_that_an_explanation_of_the_same_epsilon_has(released):
+    """Three people who come and go together: e^(3ε) = 1.5³ = 27/8, from 50% to 27/35."""
+    scenario, release = released
+    shown = f"{math.ceil(1000 * 27 / 35) / 10}%"
+    pages = words_of(describe_report("T", PLAN, release, scenario, "officer"))
+    (line,) = [each for each in pages.splitlines() if each.startswith("Relatives")]
+    assert f"from 50.0% to at most {shown}" in line
+    meaning = explain_epsilon(Fraction(PLAN.epsilon), band=(Fraction(1, 20), Fraction(1, 2)))
+    said = " ".join(audience_lines(meaning, "officer"))
+    assert shown in said and "whosin cite T4" in said
+    low = [(r.ratio / (r.ratio + 19)) for r in meaning.readings if r.ratio < math.inf]
+    assert all(f"from 5.0% at most {math.ceil(1000 * each) / 10}%" in said for each in low)
+    one = explain_epsilon(Fraction(1), band=(Fraction(1, 2), Fraction(1, 2)))
+    assert "from 50.0% at most" not in " ".join(audience_lines(one, "officer"))
+    for plan in (
+        wi.calibrate(wi.Posterior("0.6"), BAND, delta=1e-6),
+        wi.calibrate(wi.Posterior("0.6"), wi.families.FixedSize("0.1", "0.5")),
+    ):
+        assert "%" not in next(iter([*summary.limits_lines(plan, None, None, ())][1:2]))
+
+
+def test_a_report_says_as_of_when_and_what_a_correction_replaces(released, clock):
+    """A printed one goes stale; "from when" read as the day of publication."""
+    clock(TODAY)
+    scenario, release = released
+    said = {"period": "March to May 2020", "replaces": "request 6a23"}
+    about = AboutSection.read(scenario.about.written | said, "about")
+    document = describe_report("T", PLAN, release, replace(scenario, about=about), "officer")
+    rows = [
+        tuple(map(plain_words, row[:2]))
+        for section in document.sections
+        for part in section.parts
+        if isinstance(part, TextTable)
+        for row in part.rows
+    ]
+    (period,) = [words for name, words in rows if name == "period of the data"]
+    assert period.startswith("March to May 2020")
+    (when,) = [words for name, words in rows if name == "when"]
+    assert when.endswith(f"this report is as of {TODAY}") and release.when[:10] in when
+    replaced = [words for name, words in rows if name == "replaces"]
+    assert len(replaced) == 2 and all(each.startswith("request 6a23") for each in replaced)
+
+
+def test_flags_and_counts_are_said_in_words(tmp_path, released):
+    """It said "interval True", and "count by kind" without saying of what."""
+    from whosin.report.card import entry_row
+
+    kinds = [wi.release.Count(by=["kind"]), wi.release.Count(), wi.release.Count(where="age > 60")]
+    middle = wi.release.Median(column="age", interval=True)
+    scenario = replace(released[0], queries=(*kinds, middle))
+    with wi.Ledger(tmp_path / "ledger.db") as ledger:
+        with scenario.open_session(ledger) as session:
+            release = scenario.release(session)
+        entries = [entry_row(each, "add-remove") for each in ledger.history("t")]
+    said = " ".join([words_of(describe_report("T", PLAN, release)), *map(str, entries)])
+    asides = [each.aside for each in describe_report("T", PLAN, release).sections]
+    assert "True" not in said and not any("True" in plain_words(each) for each in asides)
+    assert any("with an interval" in plain_words(each) for each in asides)
+    assert "median of age with an interval" in said
+    first = words_of(describe_report("T", PLAN, release, None, "officer"))
+    assert "number of people by kind; number of people; number of people where age > 60" in first
+    named = {"query": "count", "name": "count by kind", "by": ["kind"]}
+    assert summary.name_question("count by kind", named) == "count by kind"

@@ -7,6 +7,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from zipfile import ZipFile
@@ -518,6 +519,15 @@ def test_a_correction_goes_on_with_the_same_budget(
         assert report.status_code == 200
         paid = client.get("/api/ledger/requests", params={"dataset": "hospital"}).json()
         assert [each["table"] for each in paid["requests"]] == ["corrected", "hospital"]
+        # A pack is of the dataset that paid, and of no other as long as nobody says which it is.
+        signed = corrected | {"about": dict.fromkeys(SIGNED_KEYS, "said")}
+        pack = client.post("/api/evidence", json=signed)
+        assert pack.status_code == 200, pack.text
+        found = json.loads(ZipFile(BytesIO(pack.content)).read("evidence.json"))
+        assert found["ledger"]["dataset"] == "hospital" and len(found["releases"]) == 2
+        assert "number 2 of 2" in found["publications"]["releases so far"]
+        signed.pop("continues")
+        problem(client.post("/api/evidence", json=signed), 409, "continues")
         # The file before, asked again, shows what was paid for it.
         assert client.post("/api/estimate", json=first).json()["stored"] == made["request"]
         named = first | {"queries": [{"kind": "count", "name": "people", "by": []}]}

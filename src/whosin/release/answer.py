@@ -294,7 +294,8 @@ def read_said(bodies: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     said: dict[str, Any] = {"table": str(bodies[-1].get("table", "")) if bodies else ""}
     for key in ("about", "declared"):
         said[key] = next((each[key] for each in bodies if each.get(key)), {})
-    return said
+    domains = (each.get("registration", {}).get("domains", {}) for each in bodies)
+    return said | {"domains": {name: kept for each in domains for name, kept in each.items()}}
 
 
 @dataclass(frozen=True)
@@ -308,6 +309,7 @@ class Release(Displayed):
         about: who answers for it, and why, as the ledger keeps it: what [about] said when it was
             paid for.
         declared: of the table: how many `people` it has, if public; which columns were `looked_up`.
+        domains: what the columns of its questions were declared to hold, as plain data.
         table: what it was called when it was paid for, such as this month's file.
         publications: all releases of the dataset so far, oldest first; nothing where nobody looked,
             or whoever asks may not know of all.
@@ -320,6 +322,7 @@ class Release(Displayed):
     people: PeopleBudget | None = None
     about: Mapping[str, Any] = field(default_factory=dict, hash=False)
     declared: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    domains: Mapping[str, Any] = field(default_factory=dict, hash=False)
     table: str = ""
     publications: tuple[ReleaseRecord, ...] = ()
 

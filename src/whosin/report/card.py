@@ -475,6 +475,7 @@ STATE_SENTENCES = {
     "complete": "complete: it had a release that allows no other",
 }
 QUESTION_WORDS = {"column": "of {}", "by": "by {}", "where": "where {}", "within": "within ±{}"}
+FLAG_WORDS = {"interval": "with an interval", "choose": "tables chosen privately"}
 MAX_QUESTION_LENGTH = 120
 NAMED_ENTRIES = ("registered", "amended", "suspended", "resumed", "closed")
 """Kinds of entries that say what they are."""
@@ -625,10 +626,17 @@ def _question_text(entry: Entry) -> str:
     parts = [f"{name}: {kind}" if name else kind] * bool(kind)
     for key, value in asked.items():
         several = isinstance(value, list) and all(isinstance(each, str) for each in value)
-        if several or isinstance(value, str | int | float):
+        if isinstance(value, bool):
+            parts += [describe_flag(key)] * value
+        elif several or isinstance(value, str | int | float):
             words = QUESTION_WORDS.get(key, f"{key} {{}}") if kind else "{}"
             parts += [words.format(" and ".join(value) if several else value)] * (value != [])
     return " ".join(parts)[:MAX_QUESTION_LENGTH] or str(entry.request)
+
+
+def describe_flag(key: str) -> str:
+    """A key that a question says yes to."""
+    return FLAG_WORDS.get(key, key.replace("_", " "))
 
 
 def cost_words(cost: Cost) -> str:

@@ -52,6 +52,7 @@ from whosin.report.summary import (
     later_statements,
     limits_lines,
     list_priors,
+    match_noises,
     name_question,
     parameter_facts,
     promise_sentence,
@@ -190,14 +191,18 @@ def evidence_data(
     made: str,
     version: str,
     releases: Sequence[Release] = (),
+    *,
+    refusal: str = "",
+    ledger_exists: bool = False,
 ) -> dict[str, Any]:
     """The evidence about a scenario and its ledger as plain data; `evidence_schema` describes it.
 
     Args:
-        state: the dataset's budget state; None where there is no ledger yet.
+        state: the dataset's budget state; None where no ledger knows it yet.
         made: the day.
         version: of whosin.
         releases: of the dataset, whose digests are signed.
+        refusal: why the ledger would not answer the scenario now.
     """
     about, later = settle_about(scenario, releases, made)
     require_about(about)
@@ -205,19 +210,24 @@ def evidence_data(
     title = scenario.title if own is None else own.about.get("title", scenario.title)
     scenario = replace(scenario, about=about, title=title)
     plan = scenario.plan
-    noises = list(dict.fromkeys(each.noise for each in estimates))
+    named = ((name_question(e.query.title, e.spend.what), e.noise) for e in estimates)
+    opened = scenario.open_table()
+    columns = dict.fromkeys(name for e in estimates for name in sorted(e.query.names(opened)))
+    planned = {name: opened.domains[name] for name in columns if name in opened.domains}
     people = releases[-1].people if releases else None
     table, whole = scenario.table, plan if state is None else state.plan
     size, looked_up = read_declared(own, scenario)
     facts = unit_facts(table.privacy_unit, table.max_rows_per_group, table.max_groups)
-    facts |= parameter_facts(plan, state, noises, looked_up)
+    domains = planned if own is None else own.domains
+    facts |= parameter_facts(plan, state, match_noises(named), looked_up, domains)
     reached = state_after(plan, estimates if own is None else (), state)
     listed = releases[-1].publications if releases else ()
     alone = bound_cost(batch_cost(estimates, whole), whole)
     several = max(len(listed), len(releases)) > (own is not None)
     answers = None if alone is None else bound_answers(reached)
     actors = list_actors(plan, whole, answers, several=several)
-    count = len(listed) + (own is None)
+    compared = compare_bounds(alone, reached, len(listed), planned=own is None)
+    unknown = scenario.dataset if state is None and ledger_exists else None
     return {
         "version": EVIDENCE_VERSION,
         "whosin": version,
@@ -227,7 +237,8 @@ def evidence_data(
         "about": scenario.about.written,
         "about_later": later,
         "promise": promise_sentence(plan),
-        "answers_so_far": compare_bounds(alone, reached, count),
+        "refusal": refusal if own is None else "",
+        "answers_so_far": compared,
         "publications": describe_publications(listed, own.request) if own is not None else {},
         "public_size": explain_public_size(plan, size),
         "plan": plan.to_dict(),
@@ -267,6 +278,7 @@ def evidence_data(
             for each in releases
         ],
         "ledger": None if state is None else _ledger_data(state),
+        "unknown_dataset": unknown,
         "registry": {
             "repository": REGISTRY_REPOSITORY,
             "commit": REGISTRY_COMMIT,
@@ -349,6 +361,7 @@ def evidence_schema() -> dict[str, Any]:
                 "about": about,
                 "about_later": words,
                 "promise": text,
+                "refusal": text,
                 "answers_so_far": text,
                 "publications": words,
                 "public_size": text,
@@ -364,6 +377,7 @@ def evidence_schema() -> dict[str, Any]:
                     describe({"request": text, "when": text, "digest": text, "about": words})
                 ),
                 "ledger": {"anyOf": [{"type": "null"}, describe(kept)]},
+                "unknown_dataset": {"type": ["string", "null"]},
                 "registry": describe(registry),
             }
         ),
@@ -427,7 +441,7 @@ def registry_entry(
             "release_type": "One release" if whole else "Many releases",
             "access_type": "Non-interactive",
         },
-        "accounting": {"composition": parameter_facts(plan, None, (), ())["composition"]},
+        "accounting": {"composition": parameter_facts(plan, None, (), (), {})["composition"]},
         "implementation": {
             "mechanisms": f"{noises}. Exact noise in whole numbers, from whosin {version}.",
             "justification": f"{_end(about.reasons)} Decided by: {_end(about.decided_by)}",
@@ -464,6 +478,7 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
     shown = data["about"] | data["about_later"]
     order = [name for name in ("title", *AboutSection.known_keys()) if name in shown]
     about = [(name.replace("_", " "), shown[name]) for name in order]
+    about.append(("as of", data["made"]))
     ledger = data["ledger"]
     actors = []
     for each in data["actors"]:
@@ -483,9 +498,12 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
     asked = [(each["title"], each["noise"]) for each in data["questions"]]
     risks = [(Strong(each["name"]), each["answer"], each["assumption"]) for each in data["risks"]]
     head = "There is no ledger yet: nothing has been released."
+    if unknown := data["unknown_dataset"]:
+        head = f"The ledger does not know dataset {unknown!r}."
     if ledger is not None:
         last = f"the last entry of {ledger['last']}"
         head = f"Dataset {ledger['dataset']}: head {ledger['head']}, {last}."
+    refused = filter(None, [data["refusal"]])
     answers: list[Part | str] = []
     if data["releases"]:
         digests = [
@@ -501,6 +519,7 @@ def describe_evidence(data: Mapping[str, Any]) -> Document:
             make_section(
                 "",
                 note(data["notice"]),
+                *(Paragraph(f"A release would be refused: {words}.", "bad") for words in refused),
                 Paragraph((Strong(data["promise"]),)),
                 *filter(None, [data["answers_so_far"]]),
                 *(Paragraph(words, "bad") for words in filter(None, [data["public_size"]])),

@@ -287,9 +287,16 @@ def _officer_paragraphs(
     meaning: Explanation, reading: Reading, prior: Fraction, after: float
 ) -> list[str | Marks]:
     outside = [other for other in meaning.readings if other.ratio == math.inf]
+    low = min((each for each in meaning.priors if each), default=prior)
+    ends = low < prior and meaning.priors != SHOWN_PRIORS
+
+    def least(held: Reading) -> str:
+        most = format_percent(meaning.posterior(held, low), "up")
+        return f", and from {format_percent(low, 'down')} at most {most}" if ends else ""
+
     further = [
         f"{'where' if other.symbol.startswith('D_NI') else 'someone who'} {other.who}, at most "
-        f"{format_percent(meaning.posterior(other, prior), 'up')}"
+        f"{format_percent(meaning.posterior(other, prior), 'up')}{least(other)}"
         for other in meaning.readings[1:]
         if other.ratio < math.inf
     ]
@@ -298,11 +305,11 @@ def _officer_paragraphs(
     return [
         f"Risk: someone who {reading.who} and was {format_percent(prior, 'down')} sure {of_what} "
         f"becomes at most {format_percent(after, 'up')} sure "
-        f"({per_thousand(after)} of 1,000, before {per_thousand(float(prior))}).",
+        f"({per_thousand(after)} of 1,000, before {per_thousand(float(prior))}){least(reading)}.",
         *more,
         f"Measure: differential privacy, ε = {format_epsilon(meaning.epsilon, 'up')}, "
         f"δ = {format_general(meaning.delta)}, neighbours by {meaning.relation}. "
-        f"Ground: {reading.theorem}.",
+        f"Ground: {reading.theorem} (whosin cite {reading.theorem} shows it).",
         "Not covered: someone who " + ", or who ".join(other.who for other in outside) + ".",
         "Keep the ledger's history, and the list of everything that was published before.",
     ]

@@ -62,6 +62,8 @@ if TYPE_CHECKING:
 
 STAR_NOTE = f" {NOISY_MARK} Too noisy to read."
 MAX_MEASURED_TABLES = 8
+MIN_COUNTED_INTERVALS = 10
+"""From which number on it is said how often one of them misses."""
 NOTHING_LEFT = (
     "Nothing is left then for a correction or another release: share in [budget], or a [schedule], "
     "keeps some."
@@ -465,20 +467,40 @@ def describe_answer(answer: Answer, request: str = "", full: bool = False) -> Te
     if full:
         title = name_question(answer.title, answer.question)
         aside = " — ".join(filter(None, [_question_words(answer), aside]))
+        parts += map(note, _describe_misses(answer))
     return make_section(title, *parts, aside=aside)
+
+
+def _describe_misses(answer: Answer) -> list[str]:
+    """How often one of many intervals misses, where each holds in 95 of 100 cases."""
+    count = len(answer.rows)
+    if "low" not in answer.columns or answer.tables or count < MIN_COUNTED_INTERVALS:
+        return []
+    return [
+        f"Each of these {format_count(count)} intervals misses in up to 5 of 100 cases: with "
+        f"independent noise up to {math.ceil(100 * (1 - 0.95**count))} of 100 such tables have one "
+        "that misses."
+    ]
 
 
 def _question_words(answer: Answer) -> str:
     """What was asked, as far as the heading does not say it."""
     question = {key: value for key, value in answer.question.items() if key != "where"}
     kind = str(question.get("query", answer.title))
-    words = [] if answer.title == kind else [name_question(kind, question)]
+    called = name_question(answer.title, answer.question)
+    unnamed = called == name_question(kind, answer.question)
+    words = [] if unnamed else [name_question(kind, question)]
     hidden = {"counted", "name", "universe", "prior", "query", "column", "columns", "by"}
     if answer.tables:
         hidden |= {"sets", "ranges"}  # the tables say it themselves
     said = {"within": "asked to be within ±{}, 95% of the time"}
-    asked = [(key, value) for key, value in question.items() if key not in hidden]
-    told = (said.get(key, f"{key} {{}}").format(_question_value(value)) for key, value in asked)
+    asked = [(k, v) for k, v in question.items() if k not in hidden and v is not False]
+    told = (
+        card.describe_flag(key)
+        if value is True
+        else said.get(key, f"{key} {{}}").format(_question_value(value))
+        for key, value in asked
+    )
     return ", ".join([*words, *told])
 
 

@@ -7,7 +7,7 @@ Page 2 answers what a data protection officer asks: singling out, linkability an
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import inf, isfinite
@@ -33,6 +33,7 @@ from whosin.ledger.entries import ReleaseRecord
 from whosin.ledger.registry import PeopleBudget
 from whosin.release import Release
 from whosin.release.conditions import add_condition
+from whosin.release.domains import describe_domain, read_domain
 from whosin.release.queries.base import describe_title
 from whosin.report import card
 from whosin.report.accounts import people_lines
@@ -62,6 +63,8 @@ RARE_SHARE = Fraction(1, 10_000)
 """How many people fit the example of a description."""
 TEST_FPR, MORE_THAN_HALF = Fraction(1, 100), Fraction(9, 10)
 MAX_NAMED_ITEMS = 8
+REQUEST_LETTERS = 8
+"""Of a request: enough to open it with."""
 UNSAID_WORDS = "not said with the release"
 RECORDED_NOTE = (
     "Who answers, and why, is shown as it was recorded with the release; what came later is marked."
@@ -126,6 +129,13 @@ def bound_replacement(plan: Plan) -> RatioBound:
     if delta * FAILURE_FACTOR >= 1:
         return RatioBound()
     return RatioBound(exp_up(epsilon) / (1 - 1 / FAILURE_FACTOR), delta * FAILURE_FACTOR)
+
+
+def bound_three(plan: Plan) -> RatioBound:
+    """Between three people who come and go together being in and not (T7: 3ε)."""
+    pure = plan.composes and not plan.dp_delta and not plan.family.about_records
+    held = pure and plan.relation == "add-remove"
+    return RatioBound(exp_up(3 * rational(plan.epsilon))) if held else RatioBound()
 
 
 def bound_answers(state: BudgetState) -> RatioBound:
@@ -304,7 +314,7 @@ def _describe_for_everyone(
     public_size: int | None,
 ) -> Iterator[TextSection]:
     """What was published, the promise, who chose it, what holds if they were wrong."""
-    when = f"{release.when[:10]}, {release.when[11:16]} UTC" if release.when else "–"
+    when = f"{release.when[:10]}, {release.when[11:16]} UTC; " if release.when else ""
     numbers = format_plural(sum(len(each.rows) for each in release), "noisy number")
     asked = [name_question(each.title, each.question) for each in release]
     facts = [
@@ -312,9 +322,10 @@ def _describe_for_everyone(
         ("what", f"{list_items(asked)} ({numbers})"),
         ("by whom", about.get("controller", UNSAID_WORDS)),
         ("contact", about.get("contact", UNSAID_WORDS)),
-        ("when", when),
+        ("when", f"{when}this report is as of {today()}"),
         ("about whom", about.get("population", UNSAID_WORDS)),
-        ("from when", about.get("period", UNSAID_WORDS)),
+        ("period of the data", about.get("period", UNSAID_WORDS)),
+        ("replaces", about.get("replaces", "")),
         ("what for", about.get("purpose", "")),
         ("dataset", f"{release.budget_state.dataset}; request {release.request}"),
         *describe_publications(release.publications, release.request).items(),
@@ -379,7 +390,7 @@ def describe_publications(listed: Sequence[ReleaseRecord], request: str) -> dict
     days = [
         each.when[:10]
         + (f" of {each.table}" if each.table else "")
-        + (" (this one)" if each is own else "")
+        + f" ({each.request[:REQUEST_LETTERS]}{', this one' if each is own else ''})"
         for each in last
     ]
     number = f"this is number {at + 1} of {len(listed)}: {list_items(days)}"
@@ -391,13 +402,16 @@ def describe_publications(listed: Sequence[ReleaseRecord], request: str) -> dict
     return facts
 
 
-def compare_bounds(alone: RatioBound | None, state: BudgetState, count: int = 0) -> str:
+def compare_bounds(
+    alone: RatioBound | None, state: BudgetState, count: int = 0, *, planned: bool = False
+) -> str:
     """How sure a release, all answers so far and the whole budget can make someone; empty where a
     promise does not add to others.
 
     Args:
         alone: what the release allows by itself.
         count: how many releases there are so far, where that is known.
+        planned: whether this one is still to come.
     """
     if alone is None or state.by_itself:
         return ""
@@ -405,8 +419,10 @@ def compare_bounds(alone: RatioBound | None, state: BudgetState, count: int = 0)
     prior = max(list_priors(state.plan), default=ONE_HALF)
     bounds = min(alone, reached, key=lambda each: each.ratio), reached, whole
     one, several, most = (each.words(prior) for each in bounds)
-    so_far = f" alone, {several} from all {f'{count} releases' if count else 'answers'} so far"
-    so_far = ", the only one so far" if count == 1 else so_far
+    made = format_plural(count, "release") if count else "answers"
+    so_far = f" alone, {several} from all {made} so far{' and this one' if planned else ''}"
+    if count + planned == 1:
+        so_far = ", the first one" if planned else ", the only one so far"
     exception = RatioBound(failure=max(each.failure for each in bounds)).exception
     return (
         f"Someone who was {format_percent(prior, 'down')} sure beforehand can become at most {one} "
@@ -492,7 +508,15 @@ def limits_lines(
     )
     together = plan.family.adversary().group
     covered = f"more than {together} people" if together > 1 else "people"
-    yield f"Relatives: {covered} who are in or out together, such as families, are not covered."
+    prior, three = max(list_priors(plan), default=ONE_HALF), bound_three(plan)
+    numbers = ""
+    if three.ratio != inf and together == 1:
+        ends = f"{format_percent(prior, 'down')} to at most {three.words(prior)}"
+        numbers = f" Where three come and go together, someone can go from {ends}."
+    yield (
+        f"Relatives: {covered} who are in or out together, such as families, are not covered."
+        f"{numbers}"
+    )
     others = sorted(registered.registration.apart_from) if registered else []
     apart = f" By the curator's word nobody here is also in {list_items(others)}." if others else ""
     yield (
@@ -519,9 +543,11 @@ def _describe_for_officer(
     why = [note(words)] if (words := explain_inference(plan)) else []
     sure = _compare_answers(plan, release)
     yield make_section("For the officer", *sure, table, *why, level=2, new_page=True)
-    noises = list(dict.fromkeys(each.noise for each in release))
-    facts = parameter_facts(plan, release.budget_state, noises, looked_up)
-    facts["answers, SHA-256"] = f"{release.digest}; whosin ledger answers opens them"
+    named = ((name_question(each.title, each.question), each.noise) for each in release)
+    noises = match_noises(named)
+    facts = parameter_facts(plan, release.budget_state, noises, looked_up, release.domains)
+    facts["answers, SHA-256"] = f"{release.digest} (questions, columns, rows)"
+    facts |= {"replaces": about["replaces"]} if "replaces" in about else {}
     yield make_section("Parameters, as NIST SP 800-226 asks", list_facts(*facts.items()))
     yield describe_signatures(about.get("decided_by"))
 
@@ -539,10 +565,27 @@ NEIGHBOUR_WORDS = {
 }
 
 
+def match_noises(named: Iterable[tuple[str, str]]) -> list[str]:
+    """Which answers have which noise: "mean of age: Laplace, scale 3"."""
+    alike = dict[str, dict[str, None]]()
+    for name, noise in named:
+        alike.setdefault(noise, {})[name] = None
+    return [f"{' and '.join(names)}: {noise}" for noise, names in alike.items()]
+
+
 def parameter_facts(
-    plan: Plan, state: BudgetState | None, noises: Sequence[str], looked_up: Sequence[str]
+    plan: Plan,
+    state: BudgetState | None,
+    noises: Sequence[str],
+    looked_up: Sequence[str],
+    domains: Mapping[str, Any],
 ) -> dict[str, str]:
-    """The privacy unit, the bounds, the parameters, the trust model, the side channels."""
+    """The privacy unit, the bounds, the parameters, the trust model, the side channels.
+
+    Args:
+        noises: which answers have which.
+        domains: what the columns of the questions were declared to hold.
+    """
     facts = {}
     if state is not None and state.registered is not None:
         kept = state.registered.registration
@@ -550,6 +593,7 @@ def parameter_facts(
     adds_up = "the ε of all answers add up"
     if plan.dp_delta:
         adds_up += ", or their ρ (zCDP), whichever allows less at this δ"
+    held = [f"{name}: {describe_domain(read_domain(name, each))}" for name, each in domains.items()]
     facts |= {
         "neighbouring data": NEIGHBOUR_WORDS[plan.relation],
         "budget": card.budget_words(plan),
@@ -559,7 +603,8 @@ def parameter_facts(
         "mechanisms": f"{list_items(noises)}; drawn exactly, in whole numbers",
         "trust model": "central: the controller holds the rows; noise protects from everyone else",
         "declared values": "declared by the curator as public"
-        + (f", but for {list_items(looked_up)}: chosen by looking" if looked_up else ""),
+        + (f", but for {list_items(looked_up)}: chosen by looking" if looked_up else "")
+        + (f". {list_items(held)}" if held else ""),
         "side channels": "randomness from the system's secure source, no noise in floating point, "
         "no error that depends on rows; how long a scan takes is not hidden",
     }
@@ -607,12 +652,13 @@ COUNTS_BY_COLUMN = ("histogram", "running")
 
 def name_question(title: str, question: Mapping[str, Any]) -> str:
     """What a question is called, and what it is about if nobody gave it a name."""
-    if title == question.get("query"):
-        named = dict(question)
-        if title in COUNTS_BY_COLUMN and "column" in named:
+    kind, named = str(question.get("query")), dict(question)
+    bare = title.removesuffix(add_condition("", question))
+    if bare in (kind, describe_title(kind, question)) and bare != named.get("name"):
+        if kind in COUNTS_BY_COLUMN and "column" in named:
             by = named.get("by", ())
             named["by"] = [named.pop("column"), *([by] if isinstance(by, str) else by)]
-        title = describe_title(QUESTION_NAMES.get(title, title), named)
+        title = describe_title(QUESTION_NAMES.get(kind, kind), named)
     return add_condition(title, question)
 
 

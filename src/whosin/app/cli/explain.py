@@ -170,6 +170,7 @@ def explain(
     secret: Annotated[
         str, typer.Option(help="membership: who is in; value: what the rows of someone in it say.")
     ] = "membership",
+    scenarios: Annotated[list[str] | None, typer.Argument(hidden=True)] = None,
     save: Draw = None,
     json: Json = False,
     *,
@@ -188,6 +189,10 @@ def explain(
     from whosin.report import charts, explanation
     from whosin.report.explanation import explanation_chart
 
+    if scenarios:
+        message = f"an ε is explained, and {scenarios[0]!r} is none"
+        hint = f"whosin evidence {scenarios[0]} explains a scenario; or give --epsilon 0.5"
+        raise InvalidInput(message, field="--epsilon", value=scenarios[0], hint=hint)
     charts.check_path(save)
     if for_ is not None:
         explanation.check_audience(for_)

@@ -42,7 +42,8 @@ from whosin.errors import BudgetRefused, Interrupted, InvalidInput, UnknownName,
 from whosin.plain_files import require_new_file, write_file
 
 if TYPE_CHECKING:
-    from whosin.release import Release
+    from whosin.release import CostEstimate, Release
+    from whosin.release.admission import Outlook
     from whosin.release.scenario import Scenario
 
 
@@ -273,7 +274,6 @@ def warn_signers(loaded: Scenario, report: Path | None) -> None:
 def show_estimate(loaded: Scenario, choices: SessionChoices, *, json: bool) -> None:
     """What a scenario costs; nothing is spent."""
     from whosin.release.accuracy import suggest_changes
-    from whosin.release.admission import foresee_release
     from whosin.release.cost import describe_spent_period, state_after
     from whosin.report import releases
 
@@ -282,18 +282,8 @@ def show_estimate(loaded: Scenario, choices: SessionChoices, *, json: bool) -> N
     estimates = loaded.estimate_cost(table)
     suggestions = suggest_changes(table, plan, loaded.queries, estimates, loaded.period_budget())
     state = loaded.read_budget_state()
-    asked: dict[str, Any] = {"table": table, "plan": plan, "estimates": estimates}
-    asked |= {"share": loaded.own_share(state), "schedule": loaded.schedule or None}
-    asked |= {"amend": choices.amend, "new_people": choices.new_people}
     after = state_after(plan, estimates, state, loaded.schedule)
-    held, changed = replace(loaded, dataset=loaded.find_dataset()), ""
-    try:
-        if paid := held.find_request(choices.request, amend=choices.amend):
-            asked["known"], estimates = True, held.estimate_cost(table, paid)
-    except BudgetRefused as error:  # of rows that have changed since
-        changed = str(error)
-    outlook = loaded.read_ledger(partial(foresee_release, **asked), None, registered=False)
-    outlook = replace(outlook, refusal=changed) if outlook is not None and changed else outlook
+    _, estimates, outlook = foresee_scenario(loaded, choices, estimates)
     listed = [releases.estimate_data(estimate) for estimate in estimates]
     data: dict[str, Any] = {
         "title": title,
@@ -310,6 +300,28 @@ def show_estimate(loaded: Scenario, choices: SessionChoices, *, json: bool) -> N
     data |= {} if outlook is None else {"asker": vars(outlook)}
     shown = title, plan, estimates, state, suggestions, table.people, outlook
     print_result(json, data, releases.describe_estimates, *shown, describe_spent_period(after))
+
+
+def foresee_scenario(
+    loaded: Scenario, choices: SessionChoices, estimates: list[CostEstimate]
+) -> tuple[Scenario, list[CostEstimate], Outlook | None]:
+    """A scenario in the dataset that has its answers or would pay for them, its estimates as they
+    were paid, and what the ledger would say; nothing is spent."""
+    from whosin.release.admission import foresee_release
+
+    table, share = loaded.open_table(), loaded.own_share(loaded.read_budget_state())
+    asked: dict[str, Any] = {"table": table, "plan": loaded.plan, "estimates": estimates}
+    asked |= {"share": share, "schedule": loaded.schedule or None}
+    asked |= {"amend": choices.amend, "new_people": choices.new_people}
+    held, changed = replace(loaded, dataset=loaded.find_dataset()), ""
+    try:
+        if paid := held.find_request(choices.request, amend=choices.amend):
+            asked["known"], estimates = True, held.estimate_cost(table, paid)
+    except BudgetRefused as error:  # of rows that have changed since
+        changed = str(error)
+    outlook = loaded.read_ledger(partial(foresee_release, **asked), None, registered=False)
+    outlook = replace(outlook, refusal=changed) if outlook is not None and changed else outlook
+    return held, estimates, outlook
 
 
 @dataclass(frozen=True)
@@ -598,13 +610,15 @@ def _tell_story(folder: Path, *, json: bool, kept: bool) -> None:
 def evidence(
     scenario: ScenarioFile,
     ledger: OtherLedger = None,
+    continues: Continues = None,
+    new_people: NewPeople = False,
     save: Annotated[
         Path | None, typer.Option(help="Write the pack to this folder, a new or an empty one.")
     ] = None,
     json: Json = False,
 ) -> None:
     """Collect the evidence about a scenario: who may be looking, how sure each can become, what it
-    rests on, and who answers for it. No row is read, nothing is spent. It is not legal advice.
+    rests on, and who answers for it. Nothing is spent. It is not legal advice.
 
     A pack has evidence.json with its JSON schema, the same as a page, and registry.yaml, an entry
     for the OpenDP deployments registry. The scenario's about section must say controller, contact,
@@ -617,11 +631,21 @@ def evidence(
 
     if save is not None:
         require_new_folder(save, "--save")
-    loaded = load_scenario(scenario, ledger=ledger)
-    made = loaded.read_releases()
+    loaded = load_scenario(scenario, ledger=ledger).keep_table()
+    if continues is not None:
+        refuse_options({"--new-people": new_people or None}, "--continues")
+        loaded = replace(loaded, dataset=continues)
+        require_dataset(loaded, continues)
+    choices = SessionChoices(amend=continues is not None, new_people=new_people)
+    loaded, _, outlook = foresee_scenario(loaded, choices, loaded.estimate_cost())
+    made, state = loaded.read_releases(), loaded.read_budget_state()
+    refusal = "" if outlook is None else outlook.refusal or ""
+    if state is None and refusal:  # nobody said whose people these are
+        raise BudgetRefused(refusal, field="dataset", value=loaded.dataset)
     packs.require_about(packs.settle_about(loaded, made, "")[0])
-    estimates, state = loaded.estimate_cost(), loaded.read_budget_state()
-    data = packs.evidence_data(loaded, estimates, state, today(), version("whosin"), made)
+    known = loaded.read_ledger(lambda *_: True, False, registered=False)
+    asked = loaded, loaded.estimate_cost(), state, today(), version("whosin"), made
+    data = packs.evidence_data(*asked, refusal=refusal, ledger_exists=known)
     if save is not None:
         _write_pack(save, data)
     if json:

@@ -15,7 +15,13 @@ from pydantic import BaseModel, ValidationError
 from whosin import documents
 from whosin.app.cli.main import plain_json
 from whosin.app.web import bodies, folder, scenarios, tasks
-from whosin.app.web.access import Settings, Visitor, request_visitor, server_settings
+from whosin.app.web.access import (
+    Settings,
+    Visitor,
+    has_ledger,
+    request_visitor,
+    server_settings,
+)
 from whosin.app.web.bodies import (
     BoundedRoute,
     InspectionBody,
@@ -336,15 +342,17 @@ def pack_evidence(settings: Settings, visitor: Visitor, body: ScenarioBody) -> b
     with a schema, and an entry for a registry. No row is read; `about`, or what the ledger keeps
     of it, has to say who answers."""
     with scenarios.opened(settings, body, visitor) as (scenario, table):
+        scenarios.check_budget(settings, body, table, visitor)
         estimates = scenarios.estimates_for(scenario, table)
+        refused = scenarios.find_refusal(settings, body, (scenario, table), estimates, visitor)
         dataset, made = scenarios.body_dataset(body), list[Release]()
         state = scenarios.dataset_budget_state(settings, dataset)
         if state is not None:
             with Ledger(settings.ledger, create=False) as ledger:
                 made = read_releases(ledger, dataset, None if visitor.curator else visitor.sees)
-        data = evidence.evidence_data(
-            scenario, estimates, state, encoding.today(), version("whosin"), made
-        )
+        asked = scenario, estimates, state, encoding.today(), version("whosin"), made
+        said = {"refusal": refused[0] if refused else "", "ledger_exists": has_ledger(settings)}
+        data = evidence.evidence_data(*asked, **said)
     packed = BytesIO()
     with ZipFile(packed, "w", ZIP_DEFLATED) as pack:
         for name, text in evidence.pack_texts(data).items():

@@ -58,6 +58,7 @@ const OF_QUESTION = {
   contact: "Where people can ask",
   population: "Whom it is about",
   period: "When the data are from",
+  replaces: "What it replaces",
   purpose: "What it is for",
   region: "Country or region",
   decided_by: "Who chose the promise",
