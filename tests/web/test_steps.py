@@ -534,7 +534,7 @@ def test_a_correction_goes_on_with_the_same_budget(
         estimate = client.post("/api/estimate", json=more).json()
         assert estimate["paid"] == [second.json()["request"], None]
         assert estimate["lacks_budget"] and estimate["refusal"]
-        assert estimate["remaining_percent"] == 50.0, "and not 49.9"
+        assert estimate["today_percent"] == 50.0, "and not 49.9"
         few = corrected | {"table": corrected["table"] | {"people": 12}}
         body = {"scenario": few | {"queries": [{"kind": "mean", "column": "age"}]}}
         problem(client.post("/api/release", json=body), 409)
@@ -948,3 +948,41 @@ def test_axe_reports_nothing(hospital: Settings, opened: Opened, serving: Servin
     expect(page.locator("h3", has_text="/api/estimate")).to_be_visible()
     check("api")
     assert found == {}, found
+
+
+def log_in(page: Page, token: str) -> None:
+    page.get_by_label("Your token").fill(token)
+    page.get_by_role("button", name="Enter").click()
+    expect(page.locator("footer")).to_contain_text("in the name of")
+
+
+def test_who_has_a_quota_is_told_what_it_leaves(
+    hospital: Settings, opened: Opened, serving: Serving, album: Path | None
+) -> None:
+    """An analyst with a tenth of the budget once read that all the rest of it was left to her."""
+    ann, cyd = (add_user(hospital.users, name, name == "cyd") for name in ("ann", "cyd"))
+    url = serving(hospital)
+    with program(url, Authorization=f"Bearer {cyd}") as client:
+        first = SCENARIO | {"queries": [{"kind": "count"}], "budget": {"share": "1/4"}}
+        made = client.post("/api/release", json={"scenario": first})
+        assert made.status_code == 200, made.text
+        quota = {"dataset": "hospital", "quota": "ann", "share": "1/10"}
+        assert client.post("/api/ledger/quota", json=quota).status_code == 200
+    page = opened(url, quiet=False)
+    log_in(page, ann)
+    choose(page, "hospital.parquet")
+    ask(page)
+    go_to(page, "price")
+    total, words = page.locator("#total"), page.locator("#share-words")
+    expect(total).to_contain_text("you can spend ε = 0.0405465 on these questions today")
+    expect(page.locator('[data-error="budget"]')).to_contain_text("0.0405465 is left to you today")
+    go_to(page, "release")
+    page.get_by_role("button", name="Spend 10% of the promise").click()
+    expect(words).to_contain_text("Nothing stays of what you can spend on such questions today")
+    page.locator("#share").fill("5")
+    expect(words).to_contain_text("ε = 0.0202732 stays of what you can spend on such questions today")
+    shoot(page, album, "quota")
+    go_to(page, "release")
+    page.locator("#go").click()
+    expect(page.locator("#ask")).to_contain_text("ε = 0.0202732 stays of what you can spend")
+    page.locator("#ask-no").click()

@@ -35,7 +35,7 @@ from whosin.ledger.registry import (
     group_by_people,
 )
 from whosin.release import QUERIES, CostEstimate, Release, Session, Table
-from whosin.release.admission import check_batch
+from whosin.release.admission import check_batch, left_for_questions
 from whosin.release.conditions import canonical_question
 from whosin.release.contribution_bounds import column_behind
 from whosin.release.cost import paid_estimates
@@ -269,14 +269,15 @@ def dataset_budget_state(settings: Settings, dataset: str) -> BudgetState | None
         return ledger.budget_state(dataset, parts=True) if known else None
 
 
-def left_today(settings: Settings, visitor: Visitor, state: BudgetState | None) -> float | None:
-    """What a visitor may spend today of a budget that quotas or periods divide; nothing is said of
-    one with parts, where it depends on the question."""
-    if state is None or state.registered is None or state.registered.registration.part:
+def left_today(
+    settings: Settings, visitor: Visitor, opened: tuple[Scenario, Table], state: BudgetState | None
+) -> float | None:
+    """The ε that a visitor may spend today on these questions: quotas and periods keep the rest."""
+    if state is None:
         return None
+    scenario, table = opened
     with visitor.ledger(settings, create=False) as ledger:
-        left = state.left_for(ledger.who)
-    return left if left < state.spendable else None
+        return left_for_questions(ledger, state, scenario.queries, table)
 
 
 def find_lookalikes(settings: Settings, body: ScenarioBody, table: Table) -> list[str]:

@@ -344,12 +344,12 @@ function hint(refused) {
 // Why the ledger would say no, and what can be done where that is for want of budget.
 function refusalWords() {
   if (!priced.lacks_budget || priced.total_epsilon === null) return inPageWords({ message: `The ledger would refuse this: ${priced.refusal}` }).message;
-  const left = priced.remaining > 0 ? `ε = ${allowed(priced.remaining)}` : "nothing";
-  return `The ledger would refuse this: it needs ${priced.total}, and ${left} is left for “${priced.dataset}”.`;
+  const left = priced.today > 0 ? `ε = ${allowed(priced.today)}` : "nothing";
+  return `The ledger would refuse this: it needs ${priced.total}, and ${left} is left ${isDivided() ? "to you today" : `for “${priced.dataset}”`}.`;
 }
 
 function waysOut() {
-  const fits = priced.remaining_percent; // of the plan
+  const fits = priced.today_percent; // of the plan
   const button = (words, onclick) => h("button", { type: "button", onclick }, words);
   const paid = paidBefore();
   const ways = [
@@ -391,13 +391,16 @@ function staysWords() {
   if ((priced?.total_epsilon ?? null) === null || (priced.stored && !$("again").checked)) return "";
   if (undecided()) return "What stays for later depends on whose budget pays: Release asks.";
   if (priced.refusal) return priced.lacks_budget ? `This does not fit what is left for “${priced.dataset}”.` : "";
-  const left = stays();
-  return left > 0 ? `ε = ${allowed(left)} stays for later questions about these people.` : "Nothing stays for later questions about these people.";
+  const left = stays() > 0 ? `ε = ${allowed(stays())}` : "Nothing";
+  return `${left} stays ${isDivided() ? "of what you can spend on such questions today" : "for later questions about these people"}.`;
 }
+
+// Whether quotas, periods or parts decide what is left of the budget to whoever asks.
+const isDivided = () => priced.today !== priced.remaining;
 
 // What is left after this release; what is less than a thousandth of the promise is nothing.
 const stays = () => {
-  const left = (priced.remaining ?? priced.epsilon) - priced.total_epsilon;
+  const left = (priced.today ?? priced.epsilon) - priced.total_epsilon;
   return left > priced.epsilon / 1000 ? left : 0;
 };
 
