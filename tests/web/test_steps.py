@@ -986,3 +986,17 @@ def test_who_has_a_quota_is_told_what_it_leaves(
     page.locator("#go").click()
     expect(page.locator("#ask")).to_contain_text("ε = 0.0202732 stays of what you can spend")
     page.locator("#ask-no").click()
+
+
+def test_a_server_that_opens_no_budgets_says_how_to_open_one(
+    tmp_path: Path, opened: Opened, serving: Serving
+) -> None:
+    """And not, two lines above, that this promise becomes the whole budget of a new table."""
+    page = opened(serving(served(tmp_path, 30, register=False)), quiet=False)
+    choose(page, "hospital.parquet", "patient")
+    ask(page)
+    go_to(page, "price")
+    said = page.locator('[data-error="budget"]')
+    expect(said).to_contain_text("whosin ledger create ledger.db hospital --scenario scenario.toml")
+    expect(page.locator("#total")).to_contain_text("In all ε")
+    expect(page.locator("#total")).not_to_contain_text("new to the ledger")

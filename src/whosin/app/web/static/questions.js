@@ -373,7 +373,7 @@ export function showEstimate(batch, apply = {}, asksWhose = false) {
   const left = asksWhose
     ? `The ledger knows ${batch.lookalikes.map((name) => `“${name}”`).join(" and ")} with the same columns: Release asks whose budget pays.`
     : batch.remaining === null
-    ? `“${batch.dataset}” is new to the ledger: this promise becomes its whole budget.`
+    ? batch.refusal ? "" : `“${batch.dataset}” is new to the ledger: this promise becomes its whole budget.`
     : `The ledger has ε = ${allowed(batch.remaining)} left for “${batch.dataset}”${batch.today === batch.remaining ? "" : `, and you can spend ε = ${allowed(batch.today)} on these questions today`}.`;
   const unused = batch.estimates.flatMap((each) => each.cautions).find((each) => each.about === "delta");
   const paid = batch.stored ? ", paid for before: showing the stored answers spends nothing" : ofPromise(batch);
