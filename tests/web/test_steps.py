@@ -362,6 +362,13 @@ def test_both_directions(hospital: Settings, opened: Opened, serving: Serving) -
     expect(words).to_contain_text("does not allow it")
     page.locator("#posterior-text").fill("65")
     expect(words).to_contain_text("What you promise allows it.")
+    choose(page, "hospital.parquet", "patient")
+    go_to(page, "promise")
+    words.get_by_role("button", name="Ask for ± 5").click()  # and a question takes just that
+    expect(page.locator("#query-0-within")).to_be_focused()
+    expect(page.locator("#query-0-within")).to_have_value("5")
+    expect(page.locator("#cost-0")).to_contain_text("95% within ± 5")
+    go_to(page, "promise")
     page.locator("#within").fill("much")
     expect(page.locator('[data-error="within"]')).not_to_be_empty()
     page.locator("#figures .term").first.click()

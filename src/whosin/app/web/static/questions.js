@@ -7,6 +7,7 @@ import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
 import { costLine, expectations, sentence, suggestions, tableEstimates } from "./estimates.js";
 import { term } from "./glossary.js";
 import { changed } from "./release.js";
+import { go } from "./steps.js";
 import { capital } from "./words.js";
 
 // By kind, as /api/kinds lists them. column: which columns it can be about; by: whether it can be
@@ -380,16 +381,30 @@ export function showEstimate(batch, apply = {}, asksWhose = false) {
   $("total").replaceChildren("In all ", term("budget", batch.total), `${paid}. ${left}${rest}${sentence(unused?.words.replace("delta", "δ"))}`);
 }
 
+function addQuestion(kind) {
+  const extra = KINDS[kind].extra?.[2] ?? "";
+  if (asked.length >= MOST_OPEN) for (const query of asked) query.open = false;
+  asked.push({ kind, name: "", column: "", by: new Set(), where: "", weight: "1", extra, typed: {}, kept: {}, open: true });
+}
+
+// Have the questions of a kind, a new one if there is none, take just the budget for this width.
+export function askWithin(kind, within) {
+  if (!asked.some((query) => query.kind === kind)) addQuestion(kind);
+  for (const query of asked) if (query.kind === kind) Object.assign(query, { typed: { ...query.typed, within: { text: within } }, open: true });
+  renderQueries();
+  changed();
+  const field = `query-${asked.findIndex((query) => query.kind === kind)}-within`;
+  window.addEventListener("hashchange", () => $(field)?.focus(), { once: true });
+  go("questions");
+}
+
 export async function startQuestions() {
   await readKinds();
   $("kind").replaceChildren(
     ...Object.entries(KINDS).map(([kind, shape]) => h("option", { value: kind }, shape.label)),
   );
   $("add").addEventListener("click", () => {
-    const kind = $("kind").value;
-    const extra = KINDS[kind].extra?.[2] ?? "";
-    if (asked.length >= MOST_OPEN) for (const query of asked) query.open = false;
-    asked.push({ kind, name: "", column: "", by: new Set(), where: "", weight: "1", extra, typed: {}, kept: {}, open: true });
+    addQuestion($("kind").value);
     renderQueries();
     changed();
     $(`query-${asked.length - 1}-name`).focus();
