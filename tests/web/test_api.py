@@ -539,7 +539,11 @@ def test_the_command_adds_users(tmp_path, capsys):
     assert made["user"] == "Ann" and len(made["token"]) > 40
     assert read_users(tmp_path / "whosin-users.json").keys() == {"Ann"}
     assert main(["serve", "--folder", str(tmp_path), "--add-user", "Bob"]) == 0
-    assert "not shown again" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "not shown again" in said and "everyone needs" not in said  # Ann has one already
+    (tmp_path / "new").mkdir()
+    assert main(["serve", "--folder", str(tmp_path / "new"), "--add-user", "Bob"]) == 0
+    assert "everyone needs a token" in capsys.readouterr().out
     (tmp_path / "whosin-users.json").write_text("[]")
     assert main(["serve", "--folder", str(tmp_path)]) == 3
 
