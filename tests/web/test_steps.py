@@ -37,7 +37,7 @@ from whosin.report.evidence import PACK_FILES
 from whosin.report.summary import promise_sentence
 from whosin.scenario_model import SIGNED_KEYS
 
-expect.set_options(timeout=120_000)  # a busy machine is no reason to fail
+expect.set_options(timeout=20_000)  # a busy machine is no reason to fail
 WHOLE_EDITOR = """() => {
   const [box, row] = [".column-box", ".editor"].map((each) =>
     document.querySelector(each).getBoundingClientRect());
@@ -1007,3 +1007,30 @@ def test_a_server_that_opens_no_budgets_says_how_to_open_one(
     expect(said).to_contain_text("whosin ledger create ledger.db hospital --scenario scenario.toml")
     expect(page.locator("#total")).to_contain_text("In all ε")
     expect(page.locator("#total")).not_to_contain_text("new to the ledger")
+
+
+def test_what_was_typed_is_kept_when_the_first_user_is_made(
+    hospital: Settings, opened: Opened, serving: Serving
+) -> None:
+    """From then on everyone needs a token, also who is at work; and who is in can log out."""
+    page = opened(serving(hospital), quiet=False)
+    choose(page, "hospital.parquet", "patient")
+    declare_values(page, "ward", WARDS)
+    ask(page)
+    expect(page.locator("#total")).to_contain_text("In all ε")
+    cyd, bob = (add_user(hospital.users, name, curator=True) for name in ("cyd", "bob"))
+    ask(page, "rows")
+    expect(page.locator("#view-login")).to_be_visible()
+    log_in(page, cyd)
+    expect(page.locator(".query")).to_have_count(2)
+    go_to(page, "people")
+    expect(page.locator("#columns")).to_contain_text("surgery, medicine")
+    expect(page.locator("#total")).to_contain_text("In all ε")
+    page.get_by_role("button", name="Log out").click()
+    expect(page.locator("#view-login")).to_be_visible()
+    expect(page.get_by_role("button", name="Log out")).to_have_count(0)
+    log_in(page, bob)  # somebody else begins anew
+    expect(page.locator("#link-data")).to_contain_text("choose a table")
+    page.get_by_role("button", name="Log out").click()
+    log_in(page, cyd)
+    expect(page.locator(".query")).to_have_count(2)
