@@ -28,14 +28,16 @@ from web_page import (
     shoot,
 )
 from web_server import SCENARIO, problem, program, served
-from whosin import Epsilon, calibrate
+from whosin import Epsilon, Plan, calibrate
 from whosin.app.web.access import Settings, add_user
+from whosin.app.web.guide_routes import spell_promise
+from whosin.calibration import read_plan
 from whosin.ledger import Cost, Ledger, Spend
 from whosin.ledger.registration import Registration
 from whosin.release.scenario import load_scenario
 from whosin.report.evidence import PACK_FILES
 from whosin.report.summary import promise_sentence
-from whosin.scenario_model import SIGNED_KEYS
+from whosin.scenario_model import SIGNED_KEYS, AdversarySection, TargetSection
 
 expect.set_options(timeout=20_000)  # a busy machine is no reason to fail
 WHOLE_EDITOR = """() => {
@@ -1007,6 +1009,54 @@ def test_a_server_that_opens_no_budgets_says_how_to_open_one(
     expect(said).to_contain_text("whosin ledger create ledger.db hospital --scenario scenario.toml")
     expect(page.locator("#total")).to_contain_text("In all ε")
     expect(page.locator("#total")).not_to_contain_text("new to the ledger")
+
+
+@pytest.mark.parametrize(
+    ("adversary", "target"),
+    [
+        ({"prior": "0.05..0.5"}, {"posterior": "0.7"}),
+        ({}, {"gamma": "4/3"}),
+        ({"prior": "5%..50%", "size-known": True}, {"gain": "0.1"}),
+        ({"prior": "1/3..1/2", "known": 5}, {"posterior": "0.7"}),
+        ({"prior": "0.05..0.5", "secret": "value"}, {"posterior": "0.7"}),
+        ({"linked": 3}, {"gamma": "2"}),
+        ({"uninformed": True}, {"gamma": "1.5"}),
+        ({"prior": "0.1..0.5"}, {"profile": "0.1:0.3,0.5:0.6"}),
+        ({"prior": "0.05..0.5"}, {"posterior": "0.7", "delta": "1e-6", "reserve": "0.1"}),
+        ({}, {"rho": "0.1", "candidates": 20}),
+        ({}, {"tpr": "0.2", "fpr": "0.01"}),
+        ({}, {"epsilon": "1"}),
+    ],
+)
+def test_the_promise_of_a_registered_table_is_spelled_as_a_scenario(
+    adversary: dict[str, Any], target: dict[str, Any]
+) -> None:
+    def read(adversary: dict[str, Any], target: dict[str, Any]) -> Plan:
+        said = AdversarySection.read(adversary, "adversary")
+        return read_plan(said, TargetSection.read(target, "target"))
+
+    plan = read(adversary, target)
+    spelled = spell_promise(plan)
+    assert spelled is not None
+    assert read(**spelled).terms() == plan.terms()
+    assert spelled["adversary"].keys() == (adversary or spelled["adversary"]).keys()
+
+
+def test_a_registered_table_brings_its_promise(
+    hospital: Settings, opened: Opened, serving: Serving
+) -> None:
+    """The page stood at 60% for a dataset that had been opened with 70%."""
+    url = serving(hospital)
+    with program(url) as client:
+        mine = {"adversary": {"prior": "0.1..0.4"}, "target": {"posterior": "0.7"}}
+        first = SCENARIO | mine | {"queries": [{"kind": "count"}], "budget": {"share": "1/4"}}
+        assert client.post("/api/release", json={"scenario": first}).status_code == 200
+    page = opened(url, quiet=False)
+    choose(page, "hospital.parquet")
+    go_to(page, "promise")
+    expect(page.locator("#posterior-text")).to_have_value("70")
+    expect(page.locator("#low-text")).to_have_value("10")
+    expect(page.locator("#high-text")).to_have_value("40")
 
 
 def test_what_was_typed_is_kept_when_the_first_user_is_made(

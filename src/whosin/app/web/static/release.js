@@ -568,10 +568,7 @@ function spelledOut(word, value) {
   return Object.entries(value).map(([prior, most]) => `${prior}:${most}`).join(",");
 }
 
-async function load(view) {
-  const loaded = view.scenario;
-  const who = loaded.adversary ?? {};
-  const { delta, reserve, candidates: several, ...wanted } = loaded.target;
+function loadPromise({ adversary: who = {}, target: { delta, reserve, candidates: several, ...wanted } }) {
   const kind = targets().find((each) => each in wanted);
   if (!kind) throw new Error("The scenario does not say how sure anyone may become: its [target] needs a line such as posterior = 0.6.");
   const value = wanted[kind];
@@ -589,7 +586,6 @@ async function load(view) {
   const [low, high] = String(who.prior ?? "0..1").split("..");
   both("low", asPercent(low));
   both("high", asPercent(high ?? low));
-  for (const radio of document.querySelectorAll('input[name="whose"]')) radio.checked = false;
   choose("target", kind);
   const text = PERCENT.includes(kind) ? asPercent(value) : String(value);
   if (SLIDERS.includes(kind)) both(kind, text);
@@ -599,6 +595,18 @@ async function load(view) {
   $("target-rho").closest("details").open = !SLIDERS.includes(kind) || Boolean(delta);
   $("delta").value = delta ?? "";
   $("reserve").value = reserve ?? "";
+}
+
+// The promise of the table that was chosen, as the ledger has it.
+export function takePromise(promise) {
+  loadPromise(promise);
+  changedPlan();
+}
+
+async function load(view) {
+  const loaded = view.scenario;
+  loadPromise(loaded);
+  for (const radio of document.querySelectorAll('input[name="whose"]')) radio.checked = false;
   $("title").value = loaded.title ?? "Release";
   loadAbout(loaded.about);
   const { noise, share, split } = loaded.budget ?? {};
