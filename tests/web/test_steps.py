@@ -986,7 +986,11 @@ def test_who_has_a_quota_is_told_what_it_leaves(
     expect(total).to_contain_text("you can spend ε = 0.0405465 on these questions today")
     expect(page.locator('[data-error="budget"]')).to_contain_text("0.0405465 is left to you today")
     go_to(page, "release")
-    page.get_by_role("button", name="Spend 10% of the promise").click()
+    expect(page.get_by_role("button", name="Spend 10% of the promise")).to_be_visible()
+    go_to(page, "price")
+    page.locator("#share").fill("50")  # more than hers, and less than there is
+    expect(page.locator('[data-error="budget"]')).not_to_contain_text("share =")
+    words.get_by_role("button", name="Spend 10% of the promise").click()
     expect(words).to_contain_text("Nothing stays of what you can spend on such questions today")
     page.locator("#share").fill("5")
     expect(words).to_contain_text("ε = 0.0202732 stays of what you can spend on such questions today")

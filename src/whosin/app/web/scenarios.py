@@ -352,7 +352,7 @@ def find_refusal(
         with visitor.ledger(settings, create=False) as ledger:
             check_batch(ledger, budget_state, *about, share=share, amended=amended)
     except (BudgetRefused, RequestRefused) as error:
-        return str(error), error.field in ("share", "budget")
+        return str(error), error.field in ("share", "budget", "quota")
     return None
 
 

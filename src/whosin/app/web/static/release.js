@@ -355,11 +355,13 @@ function waysOut() {
   const ways = [
     [h("a", { href: "#ledger" }, "Open the stored answers"), " of what was paid for; that spends nothing."],
     ...(fits >= 1 && paid.length && paid.length < priced.paid.length ? [[button(`Leave out the ${paid.length === 1 ? "question" : `${paid.length} questions`} paid for before`, leavePaid), " and ask the others alone, with a smaller share."]] : []),
-    ...(fits >= 1 ? [[button(`Spend ${fits}% of the promise`, () => setShare(fits)), " which is what is left. Fewer questions then stay more exact."]] : []),
+    ...(fits >= 1 ? [[spendLeft(), " which is what is left. Fewer questions then stay more exact."]] : []),
     [curator ? "More does not fit this promise. A further promise to the same people adds to it: whoever answers for the data decides that." : "Ask the curator, who decides whether these people can be promised less."],
   ];
   return [h("div", { class: "pending" }, h("p", {}, h("strong", {}, "What can be done")), h("ul", { class: "ways" }, ways.map((way) => h("li", {}, way))))];
 }
+
+const spendLeft = () => h("button", { type: "button", onclick: () => setShare(priced.today_percent) }, `Spend ${priced.today_percent}% of the promise`);
 
 // Where in the form the questions are whose very answers are stored.
 const paidBefore = () => (!priced || priced.stored ? [] : askable().filter((_, place) => priced.paid[place]));
@@ -383,7 +385,8 @@ function showShare() {
   const spends = period === null || $("share").value.trim() !== "100" ? "" : `These questions spend the share of today’s period, ${number(period)}% of the promise; a share of your own is of the whole.`;
   $("schedule-words").textContent = words + spends;
   $("schedule-drop").hidden = !dated;
-  $("share-words").textContent = staysWords();
+  const fits = !undecided() && priced?.refusal && priced.lacks_budget && priced.today_percent > 0;
+  $("share-words").replaceChildren(staysWords(), ...(fits ? [" ", spendLeft()] : []));
 }
 
 // Whose budget pays is not known before somebody says so, and then neither is what stays of it.
