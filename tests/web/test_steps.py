@@ -5,6 +5,7 @@ whose budget it is, stored answers; and what axe says of every view.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable
 from pathlib import Path
@@ -604,6 +605,8 @@ def test_the_same_again_shows_the_stored_answers(
     go_to(page, "release")
     page.get_by_role("button", name="Show the stored answers").click()
     expect(page.locator("#step-report")).to_be_visible()
+    said = page.locator("#paid-before")
+    expect(said).to_have_text(re.compile(r"Paid for on 20\d\d-\S+ \d\d:\d\d; nothing more"))
     assert answers.inner_text() == shown
     go_to(page, "release")
     before = page.locator("#before-words")
@@ -617,6 +620,7 @@ def test_the_same_again_shows_the_stored_answers(
     expect(page.locator("#step-report")).to_be_visible()
     expect(answers.locator(".answer")).to_have_count(4)
     assert answers.inner_text() != shown
+    expect(said).to_have_text("")
     with Ledger(hospital.ledger) as ledger:
         assert ledger.budget_state("hospital").debits == 8
     page.get_by_role("link", name="Ledger").click()

@@ -129,11 +129,12 @@ class EstimateView(BaseModel):
 
 
 class ReleaseResult(BaseModel):
-    """A release: its answers and what they all allow anyone to believe. `independent` says so where
-    answers contain each other and have noise of their own."""
+    """A release: when it was paid for, its answers and what they all allow anyone to believe.
+    `independent` says so where answers contain each other and have noise of their own."""
 
     title: str
     request: str
+    when: str
     answers: list[dict[str, Any]]
     independent: str
     budget_state: dict[str, Any]
@@ -311,6 +312,7 @@ def show_release(
     return ReleaseResult(
         title=title,
         request=request,
+        when=made.when[:16].replace("T", " "),
         answers=[answer_data(each) for each in made],
         independent=made.independence_note,
         budget_state=plain_json(state.to_dict()),

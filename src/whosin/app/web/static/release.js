@@ -501,10 +501,10 @@ async function lookAskRelease() {
     if (answer === "other") setShare(50);
     if (answer !== "yes") return;
   }
-  await release(body);
+  await release(body, Boolean(priced.stored) && !fresh);
 }
 
-async function release(body) {
+async function release(body, stored = false) {
   clearErrors("release");
   remember(body); // before anything is sent: a closed page can continue it
   $("go").disabled = true;
@@ -513,11 +513,11 @@ async function release(body) {
   try {
     const made = await post("/api/release", body);
     remember(null);
-    showAnswers(made, { ...body, request: made.request });
+    showAnswers(made, { ...body, request: made.request }, stored);
     $("again").checked = false;
     $("progress").textContent = "";
     go("report");
-    await priceNow();
+    priceNow(); // the next click need not wait for it
   } catch (error) {
     $("progress").textContent = "";
     const certain = !lost(error) && error.status < 500;
@@ -528,8 +528,8 @@ async function release(body) {
   }
 }
 
-function showAnswers(made, body) {
-  answers(made, body);
+function showAnswers(made, body, stored) {
+  answers(made, body, stored);
   released = { title: made.title, dataset: made.budget_state.dataset, body };
   saveSoon();
 }
@@ -538,7 +538,7 @@ function showAnswers(made, body) {
 async function reopen({ title, dataset, body }) {
   try {
     const made = await get(`/api/ledger/answers?dataset=${encodeURIComponent(dataset)}&request=${encodeURIComponent(body.request)}`);
-    showAnswers({ ...made, title, request: body.request }, body);
+    showAnswers({ ...made, title, request: body.request }, body, true);
   } catch (error) {
     if (lost(error)) released = { title, dataset, body }; // asked again when the server is back
   }
