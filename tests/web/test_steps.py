@@ -1010,9 +1010,13 @@ def test_a_server_that_opens_no_budgets_says_how_to_open_one(
 ) -> None:
     """And not, two lines above, that this promise becomes the whole budget of a new table."""
     page = opened(serving(served(tmp_path, 30, register=False)), quiet=False)
+    expect(page.locator("#save-hint")).to_contain_text("Choose a table first")
     choose(page, "hospital.parquet", "patient")
     ask(page)
+    expect(page.locator("#save-hint")).to_have_text("")
+    expect(page.locator("#link-price")).to_contain_text("ε = 0.405465")  # nobody was there yet
     go_to(page, "price")
+    expect(page.locator("#link-price")).to_contain_text("needs another look")
     said = page.locator('[data-error="budget"]')
     expect(said).to_contain_text("whosin ledger create ledger.db hospital --scenario scenario.toml")
     expect(page.locator("#total")).to_contain_text("In all ε")

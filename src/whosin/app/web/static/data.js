@@ -256,7 +256,7 @@ async function useTable(name) {
   $("source").value = name;
   $("table").hidden = true;
   $("people-hint").hidden = false;
-  $("table-words").textContent = "";
+  $("table-words").textContent = name && `Reading ${name} …`;
   $("whose").hidden = true;
   document.querySelector('input[name="look"][value="first"]').checked = true;
   for (const radio of document.querySelectorAll('input[name="whose"]')) radio.checked = false;
@@ -272,6 +272,7 @@ async function useTable(name) {
     tableColumns = draft.columns;
     openName = name;
   } catch (error) {
+    $("table-words").textContent = "";
     broken = { ...inPageWords(error), field: "table.source" };
     showError(broken, "table.source");
     renderQueries();

@@ -231,6 +231,7 @@ async function cost() {
   if (problemOfTable()) showError(problemOfTable(), "table.source");
   const ready = columns().length > 0 && unitChosen() && askable().length > 0 && planned !== null;
   $("save-scenario").disabled = !ready;
+  $("save-hint").textContent = ready ? "" : `To save it: ${hint()}`;
   if (!ready) {
     priced = null;
     showEstimate(null);
