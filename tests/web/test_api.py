@@ -331,7 +331,10 @@ def test_a_shared_server_opens_no_budgets(tmp_path):
     with running(hospital) as url, program(url) as client:
         refused = client.post("/api/release", json=body)
         problem(refused, 409, "table.source")
-        assert "whosin ledger create" in refused.json()["error"]["hint"]
+        create = "whosin ledger create ledger.db hospital --scenario scenario.toml"
+        for path in ("/api/estimate", "/api/release"):
+            asked = client.post(path, json=ONE if path == "/api/estimate" else body)
+            assert create in asked.text and "--register" in asked.text
         problem(client.post("/api/files", params={"name": "a.csv"}, content=b"a\n1\n"), 409, "name")
         with Ledger(hospital.ledger) as ledger:
             plan = wi.calibrate(wi.Posterior("0.6"), wi.families.Independent("0.05", "0.5"))
@@ -536,7 +539,11 @@ def test_the_command_adds_users(tmp_path, capsys):
     assert made["user"] == "Ann" and len(made["token"]) > 40
     assert read_users(tmp_path / "whosin-users.json").keys() == {"Ann"}
     assert main(["serve", "--folder", str(tmp_path), "--add-user", "Bob"]) == 0
-    assert "not shown again" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "not shown again" in said and "everyone needs" not in said  # Ann has one already
+    (tmp_path / "new").mkdir()
+    assert main(["serve", "--folder", str(tmp_path / "new"), "--add-user", "Bob"]) == 0
+    assert "everyone needs a token" in capsys.readouterr().out
     (tmp_path / "whosin-users.json").write_text("[]")
     assert main(["serve", "--folder", str(tmp_path)]) == 3
 

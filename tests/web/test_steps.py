@@ -5,6 +5,7 @@ whose budget it is, stored answers; and what axe says of every view.
 from __future__ import annotations
 
 import json
+import re
 import tomllib
 from collections.abc import Callable
 from io import BytesIO
@@ -29,16 +30,18 @@ from web_page import (
     shoot,
 )
 from web_server import SCENARIO, problem, program, served
-from whosin import Epsilon, calibrate
+from whosin import Epsilon, Plan, calibrate
 from whosin.app.web.access import Settings, add_user
+from whosin.app.web.guide_routes import spell_promise
+from whosin.calibration import read_plan
 from whosin.ledger import Cost, Ledger, Spend
 from whosin.ledger.registration import Registration
 from whosin.release.scenario import load_scenario
 from whosin.report.evidence import PACK_FILES
 from whosin.report.summary import promise_sentence
-from whosin.scenario_model import SIGNED_KEYS
+from whosin.scenario_model import SIGNED_KEYS, AdversarySection, TargetSection
 
-expect.set_options(timeout=120_000)  # a busy machine is no reason to fail
+expect.set_options(timeout=20_000)  # a busy machine is no reason to fail
 WHOLE_EDITOR = """() => {
   const [box, row] = [".column-box", ".editor"].map((each) =>
     document.querySelector(each).getBoundingClientRect());
@@ -363,6 +366,13 @@ def test_both_directions(hospital: Settings, opened: Opened, serving: Serving) -
     expect(words).to_contain_text("does not allow it")
     page.locator("#posterior-text").fill("65")
     expect(words).to_contain_text("What you promise allows it.")
+    choose(page, "hospital.parquet", "patient")
+    go_to(page, "promise")
+    words.get_by_role("button", name="Ask for ± 5").click()  # and a question takes just that
+    expect(page.locator("#query-0-within")).to_be_focused()
+    expect(page.locator("#query-0-within")).to_have_value("5")
+    expect(page.locator("#cost-0")).to_contain_text("95% within ± 5")
+    go_to(page, "promise")
     page.locator("#within").fill("much")
     expect(page.locator('[data-error="within"]')).not_to_be_empty()
     page.locator("#figures .term").first.click()
@@ -544,7 +554,7 @@ def test_a_correction_goes_on_with_the_same_budget(
         estimate = client.post("/api/estimate", json=more).json()
         assert estimate["paid"] == [second.json()["request"], None]
         assert estimate["lacks_budget"] and estimate["refusal"]
-        assert estimate["remaining_percent"] == 50.0, "and not 49.9"
+        assert estimate["today_percent"] == 50.0, "and not 49.9"
         few = corrected | {"table": corrected["table"] | {"people": 12}}
         body = {"scenario": few | {"queries": [{"kind": "mean", "column": "age"}]}}
         problem(client.post("/api/release", json=body), 409)
@@ -605,6 +615,8 @@ def test_the_same_again_shows_the_stored_answers(
     go_to(page, "release")
     page.get_by_role("button", name="Show the stored answers").click()
     expect(page.locator("#step-report")).to_be_visible()
+    said = page.locator("#paid-before")
+    expect(said).to_have_text(re.compile(r"Paid for on 20\d\d-\S+ \d\d:\d\d; nothing more"))
     assert answers.inner_text() == shown
     go_to(page, "release")
     before = page.locator("#before-words")
@@ -618,6 +630,7 @@ def test_the_same_again_shows_the_stored_answers(
     expect(page.locator("#step-report")).to_be_visible()
     expect(answers.locator(".answer")).to_have_count(4)
     assert answers.inner_text() != shown
+    expect(said).to_have_text("")
     with Ledger(hospital.ledger) as ledger:
         assert ledger.budget_state("hospital").debits == 8
     page.get_by_role("link", name="Ledger").click()
@@ -958,3 +971,138 @@ def test_axe_reports_nothing(hospital: Settings, opened: Opened, serving: Servin
     expect(page.locator("h3", has_text="/api/estimate")).to_be_visible()
     check("api")
     assert found == {}, found
+
+
+def log_in(page: Page, token: str) -> None:
+    page.get_by_label("Your token").fill(token)
+    page.get_by_role("button", name="Enter").click()
+    expect(page.locator("footer")).to_contain_text("in the name of")
+
+
+def test_who_has_a_quota_is_told_what_it_leaves(
+    hospital: Settings, opened: Opened, serving: Serving, album: Path | None
+) -> None:
+    """An analyst with a tenth of the budget once read that all the rest of it was left to her."""
+    ann, cyd = (add_user(hospital.users, name, name == "cyd") for name in ("ann", "cyd"))
+    url = serving(hospital)
+    with program(url, Authorization=f"Bearer {cyd}") as client:
+        first = SCENARIO | {"queries": [{"kind": "count"}], "budget": {"share": "1/4"}}
+        made = client.post("/api/release", json={"scenario": first})
+        assert made.status_code == 200, made.text
+        quota = {"dataset": "hospital", "quota": "ann", "share": "1/10"}
+        assert client.post("/api/ledger/quota", json=quota).status_code == 200
+    page = opened(url, quiet=False)
+    log_in(page, ann)
+    choose(page, "hospital.parquet")
+    ask(page)
+    go_to(page, "price")
+    total, words = page.locator("#total"), page.locator("#share-words")
+    expect(total).to_contain_text("you can spend ε = 0.0405465 on these questions today")
+    expect(page.locator('[data-error="budget"]')).to_contain_text("0.0405465 is left to you today")
+    go_to(page, "release")
+    expect(page.get_by_role("button", name="Spend 10% of the promise")).to_be_visible()
+    go_to(page, "price")
+    page.locator("#share").fill("50")  # more than hers, and less than there is
+    expect(page.locator('[data-error="budget"]')).not_to_contain_text("share =")
+    words.get_by_role("button", name="Spend 10% of the promise").click()
+    expect(words).to_contain_text("Nothing stays of what you can spend on such questions today")
+    page.locator("#share").fill("5")
+    expect(words).to_contain_text("ε = 0.0202732 stays of what you can spend on such questions today")
+    shoot(page, album, "quota")
+    go_to(page, "release")
+    page.locator("#go").click()
+    expect(page.locator("#ask")).to_contain_text("ε = 0.0202732 stays of what you can spend")
+    page.locator("#ask-no").click()
+
+
+def test_a_server_that_opens_no_budgets_says_how_to_open_one(
+    tmp_path: Path, opened: Opened, serving: Serving
+) -> None:
+    """And not, two lines above, that this promise becomes the whole budget of a new table."""
+    page = opened(serving(served(tmp_path, 30, register=False)), quiet=False)
+    expect(page.locator("#save-hint")).to_contain_text("Choose a table first")
+    choose(page, "hospital.parquet", "patient")
+    ask(page)
+    expect(page.locator("#save-hint")).to_have_text("")
+    expect(page.locator("#link-price")).to_contain_text("ε = 0.405465")  # nobody was there yet
+    go_to(page, "price")
+    expect(page.locator("#link-price")).to_contain_text("needs another look")
+    said = page.locator('[data-error="budget"]')
+    expect(said).to_contain_text("whosin ledger create ledger.db hospital --scenario scenario.toml")
+    expect(page.locator("#total")).to_contain_text("In all ε")
+    expect(page.locator("#total")).not_to_contain_text("new to the ledger")
+
+
+@pytest.mark.parametrize(
+    ("adversary", "target"),
+    [
+        ({"prior": "0.05..0.5"}, {"posterior": "0.7"}),
+        ({}, {"gamma": "4/3"}),
+        ({"prior": "5%..50%", "size-known": True}, {"gain": "0.1"}),
+        ({"prior": "1/3..1/2", "known": 5}, {"posterior": "0.7"}),
+        ({"prior": "0.05..0.5", "secret": "value"}, {"posterior": "0.7"}),
+        ({"linked": 3}, {"gamma": "2"}),
+        ({"uninformed": True}, {"gamma": "1.5"}),
+        ({"prior": "0.1..0.5"}, {"profile": "0.1:0.3,0.5:0.6"}),
+        ({"prior": "0.05..0.5"}, {"posterior": "0.7", "delta": "1e-6", "reserve": "0.1"}),
+        ({}, {"rho": "0.1", "candidates": 20}),
+        ({}, {"tpr": "0.2", "fpr": "0.01"}),
+        ({}, {"epsilon": "1"}),
+    ],
+)
+def test_the_promise_of_a_registered_table_is_spelled_as_a_scenario(
+    adversary: dict[str, Any], target: dict[str, Any]
+) -> None:
+    def read(adversary: dict[str, Any], target: dict[str, Any]) -> Plan:
+        said = AdversarySection.read(adversary, "adversary")
+        return read_plan(said, TargetSection.read(target, "target"))
+
+    plan = read(adversary, target)
+    spelled = spell_promise(plan)
+    assert spelled is not None
+    assert read(**spelled).terms() == plan.terms()
+    assert spelled["adversary"].keys() == (adversary or spelled["adversary"]).keys()
+
+
+def test_a_registered_table_brings_its_promise(
+    hospital: Settings, opened: Opened, serving: Serving
+) -> None:
+    """The page stood at 60% for a dataset that had been opened with 70%."""
+    url = serving(hospital)
+    with program(url) as client:
+        mine = {"adversary": {"prior": "0.1..0.4"}, "target": {"posterior": "0.7"}}
+        first = SCENARIO | mine | {"queries": [{"kind": "count"}], "budget": {"share": "1/4"}}
+        assert client.post("/api/release", json={"scenario": first}).status_code == 200
+    page = opened(url, quiet=False)
+    choose(page, "hospital.parquet")
+    go_to(page, "promise")
+    expect(page.locator("#posterior-text")).to_have_value("70")
+    expect(page.locator("#low-text")).to_have_value("10")
+    expect(page.locator("#high-text")).to_have_value("40")
+
+
+def test_what_was_typed_is_kept_when_the_first_user_is_made(
+    hospital: Settings, opened: Opened, serving: Serving
+) -> None:
+    """From then on everyone needs a token, also who is at work; and who is in can log out."""
+    page = opened(serving(hospital), quiet=False)
+    choose(page, "hospital.parquet", "patient")
+    declare_values(page, "ward", WARDS)
+    ask(page)
+    expect(page.locator("#total")).to_contain_text("In all ε")
+    cyd, bob = (add_user(hospital.users, name, curator=True) for name in ("cyd", "bob"))
+    ask(page, "rows")
+    expect(page.locator("#view-login")).to_be_visible()
+    log_in(page, cyd)
+    expect(page.locator(".query")).to_have_count(2)
+    go_to(page, "people")
+    expect(page.locator("#columns")).to_contain_text("surgery, medicine")
+    expect(page.locator("#total")).to_contain_text("In all ε")
+    page.get_by_role("button", name="Log out").click()
+    expect(page.locator("#view-login")).to_be_visible()
+    expect(page.get_by_role("button", name="Log out")).to_have_count(0)
+    log_in(page, bob)  # somebody else begins anew
+    expect(page.locator("#link-data")).to_contain_text("choose a table")
+    page.get_by_role("button", name="Log out").click()
+    log_in(page, cyd)
+    expect(page.locator(".query")).to_have_count(2)

@@ -316,9 +316,7 @@ def foresee_release(  # noqa: PLR0913 (all by name)
             return Outlook(ledger.who, plan.epsilon, False, str(error))
         return None
     state = ledger.budget_state(dataset)
-    part = common_part([each.query for each in estimates], table)
-    level = None if part is None else ledger.part_levels(dataset, [part])[part]
-    left = state.left_for(ledger.who, level)
+    left = left_for_questions(ledger, state, [each.query for each in estimates], table)
     if state.registered is not None and state.registered.registration.universe is None:
         registration = replace(registration, universe=None)
     changed = state.registered and state.registered.difference(registration)
@@ -330,6 +328,15 @@ def foresee_release(  # noqa: PLR0913 (all by name)
     except BudgetRefused as error:
         return Outlook(ledger.who, left, known, str(error))
     return Outlook(ledger.who, left, known, None)
+
+
+def left_for_questions(
+    ledger: Ledger, state: BudgetState, queries: Sequence[Query], table: Table
+) -> float:
+    """The ε that whoever asks may spend today on these questions (`BudgetState.left_for`)."""
+    part = common_part(queries, table)
+    level = None if part is None else ledger.part_levels(state.dataset, [part])[part]
+    return state.left_for(ledger.who, level)
 
 
 def check_batch(

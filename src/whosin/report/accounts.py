@@ -195,7 +195,7 @@ def people_lines(people: PeopleBudget, answers: str = "the answers so far") -> l
         but = "" if certain else f", but for {format_figures(people.failure, 3, 'up')} of cases"
         lines.append(
             f"About someone who is in all of them, {what} allow ε = "
-            f"{format_figures(total, 6, 'up')}: whoever was {prior} sure can become {sure} "
+            f"{format_epsilon(total)}: whoever was {prior} sure can become {sure} "
             f"sure{but}."
         )
     if len(lines) < 2:

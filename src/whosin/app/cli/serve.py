@@ -34,7 +34,10 @@ def serve(
         Path | None, typer.Option(help="The file of users (FOLDER/whosin-users.json).")
     ] = None,
     add_user: Annotated[
-        str | None, typer.Option(help="Make a token for a user, print it once, and stop.")
+        str | None, typer.Option(
+            help="Make a token for a user, print it once, and stop. As soon as there is a user, "
+            "everyone needs a token, on this machine too."
+        ),
     ] = None,
     curator: Annotated[
         bool,
@@ -70,9 +73,11 @@ def serve(
     file = users if users is not None else folder / "whosin-users.json"
     if add_user is not None:
         from whosin.app.web.access import add_user as add
+        from whosin.app.web.access import read_users
 
-        token = add(file, add_user, curator)
+        first, token = not read_users(file), add(file, add_user, curator)
         words = f"{add_user}: {token}\nIt is not shown again; only a digest of it is kept."
+        words += "\nFrom now on everyone needs a token, on this machine too." * first
         print_json({"user": add_user, "token": token}) if json else print(words)
         return
     if remove_user is not None:

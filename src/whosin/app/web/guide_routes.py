@@ -32,9 +32,11 @@ from whosin.app.web.bodies import (
 from whosin.app.web.release_routes import ReleaseResult, ReportReader, show_release
 from whosin.app.web.study_routes import opens_on_page
 from whosin.app.web.tasks import quick_route, scan_route
-from whosin.calibration import PlannedQuery
-from whosin.errors import UnknownName, at
+from whosin.calibration import TARGET_KINDS, Plan, PlannedQuery, read_plan
+from whosin.calibration.plan import encode_object
+from whosin.errors import UnknownName, WhosinError, at
 from whosin.exact import rational
+from whosin.families.base import spelled_number
 from whosin.ledger import BudgetState, Entry, Ledger
 from whosin.ledger.budget import Cost
 from whosin.release import DuckDB, Release
@@ -47,6 +49,7 @@ from whosin.report.card import cost_words, find_secret, plan_card
 from whosin.report.html import release_report
 from whosin.report.releases import describe_costs, describe_preflight
 from whosin.report.summary import name_question
+from whosin.scenario_model import AdversarySection, TargetSection
 
 guide_router = APIRouter(tags=["guide"], route_class=BoundedRoute)
 COUNT_KINDS = ("count", "rows", "histogram")
@@ -129,7 +132,7 @@ def _read_dictionary(text: str | None, names: list[str]) -> dict[str, ColumnDraf
 
 
 def _registered_table(settings: Settings, source: str) -> dict[str, Any] | None:
-    """The privacy unit, bounds, domains and parts that a table's budget is for."""
+    """The privacy unit, bounds, domains, parts and the promise that a table's budget is for."""
     budget_state = scenarios.dataset_budget_state(settings, dataset_name(source))
     if budget_state is None or budget_state.registered is None:
         return None
@@ -141,7 +144,49 @@ def _registered_table(settings: Settings, source: str) -> dict[str, Any] | None:
         found["part"] = f"least({column})" if least else column
         if not least:
             found["domains"][column]["constant"] = True
-    return found
+    return {**found, "promise": spell_promise(budget_state.plan)}
+
+
+def spell_promise(plan: Plan) -> dict[str, Any] | None:
+    """[adversary] and [target] of a plan, where these say all of it."""
+    family, _, said = plan.family.spelled.partition("=")
+    first, _, prior = said.partition(":")
+    count = int(first) if first.isdigit() else None
+    spelled: dict[str, dict[str, Any]] = {
+        "independent": {"prior": said or "0..1"},
+        "fixed-size": {"prior": said or "0..1", "size-known": True},
+        "value": {"prior": said or "0..1", "secret": "value"},
+        "at-most-known": {"prior": prior or "0..1", "known": count},
+        "cliques": {"linked": count},
+        "uninformed": {"uninformed": True},
+        "one-of": {},
+    }
+    target = encode_object(plan.target)
+    words = TARGET_KINDS[str(target.pop("name"))].words_taken
+    values = [_spell_value(each) for each in target.values()]
+    failing = {"delta": plan.delta, "reserve": plan.reserve}
+    promise = {
+        "adversary": spelled.get(family, {"family": plan.family.spelled}),
+        "target": dict(zip(words, values, strict=False))
+        | {key: str(each) for key, each in failing.items() if each},
+    }
+    try:
+        again = read_plan(
+            AdversarySection.read(promise["adversary"], "adversary"),
+            TargetSection.read(promise["target"], "target"),
+        )
+    except WhosinError:
+        return None
+    return promise if again.terms() == plan.terms() else None
+
+
+def _spell_value(value: Any) -> str | int:
+    """As people type it: 0.7 for 7/10, and a profile as 0.1:0.3,0.5:0.6."""
+    if isinstance(value, int):
+        return value
+    if isinstance(value, tuple):
+        return ",".join(":".join(point) for point in value)
+    return spelled_number(rational(value, "target"))
 
 
 class Accuracy(BaseModel):

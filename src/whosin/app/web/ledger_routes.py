@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
@@ -27,7 +26,7 @@ from whosin.app.web.bodies import (
     QuotaBody,
     TokenBody,
 )
-from whosin.app.web.scenarios import ledger_url
+from whosin.app.web.scenarios import ledger_command
 from whosin.app.web.tasks import quick_route
 from whosin.errors import BrokenHistory, InvalidInput
 from whosin.ledger import BudgetState, Ledger, verify
@@ -41,8 +40,6 @@ ledger_router = APIRouter(tags=["ledger"], route_class=BoundedRoute)
 MAX_SHOWN_ENTRIES = 500
 HEALTH_SECONDS = 2.0
 """How long a look at the ledger waits, and how long what it found holds."""
-SAVED_NAME = "scenario.toml"
-"""The name under which the page saves a scenario."""
 
 
 class Dataset(BaseModel):
@@ -87,11 +84,10 @@ def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
     """The budget state of every dataset, as far as the visitor may see it."""
     if not has_ledger(settings):
         return Datasets(datasets=[], together=[], curator=visitor.curator)
-    url = ledger_url(settings)
     with Ledger(settings.ledger, create=False) as ledger:
         budget_states = [visitor.view(ledger.budget_state(name)) for name in ledger.datasets()]
         return Datasets(
-            datasets=[_describe_dataset(url, visitor, each) for each in budget_states],
+            datasets=[_describe_dataset(settings, visitor, each) for each in budget_states],
             together=section_data(
                 [describe_people(each) for each in group_by_people(budget_states)]
             ),
@@ -99,10 +95,10 @@ def list_datasets(settings: Settings, visitor: Visitor) -> Datasets:
         )
 
 
-def _describe_dataset(url: str, visitor: Visitor, state: BudgetState) -> Dataset:
+def _describe_dataset(settings: Settings, visitor: Visitor, state: BudgetState) -> Dataset:
     return Dataset(
         dataset=state.dataset,
-        amend=_amend_command(url, state) if visitor.curator else None,
+        amend=_amend_command(settings, state) if visitor.curator else None,
         card=section_data(budget_state_card(state)),
         budget_state=plain_json(state.to_dict()),
     )
@@ -130,14 +126,14 @@ def keep_quota(settings: Settings, visitor: Visitor, body: QuotaBody) -> Dataset
             state = ledger.move_quota(body.dataset, body.quota, body.share, body.to)
         else:
             state = ledger.set_quota(body.dataset, body.quota, body.share, **given)
-        return _describe_dataset(ledger.name, visitor, state)
+        return _describe_dataset(settings, visitor, state)
 
 
-def _amend_command(url: str, state: BudgetState) -> str | None:
+def _amend_command(settings: Settings, state: BudgetState) -> str | None:
     """How a budget goes on with another table; a study's does under Study."""
     if state.registered is not None and "SNPs" in state.registered.registration.domains:
         return None
-    return shlex.join(["whosin", "ledger", "amend", url, state.dataset, "--scenario", SAVED_NAME])
+    return ledger_command(settings, "amend", state.dataset)
 
 
 @ledger_router.get("/api/ledger/history")

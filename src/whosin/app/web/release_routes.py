@@ -46,7 +46,7 @@ from whosin.errors import (
     invalid_value,
     require_extras,
 )
-from whosin.ledger import BudgetState, Ledger, encoding
+from whosin.ledger import Ledger, encoding
 from whosin.ledger.budget import Budget
 from whosin.ledger.registry import PeopleBudget, suspend_dataset
 from whosin.release import Answer, Release
@@ -97,8 +97,8 @@ class EstimateView(BaseModel):
     """What a scenario costs and how good its answers will be; nothing is spent.
 
     `promise` is what the plan promises, in a sentence. `remaining` is what the ledger has left
-    for the dataset, if it knows it, `remaining_percent` that in per cent of the plan's ε, and
-    `today` what of it the visitor may spend today, where quotas or periods keep the rest;
+    for the dataset, if it knows it, `today` what the visitor may spend today on these questions,
+    where quotas or periods keep the rest, and `today_percent` that in per cent of the plan's ε;
     `period_percent` is the share of it that today's period has, where there is a schedule, which
     a scenario without a share spends;
     `refusal` is why it would say no, and `lacks_budget` whether that is for want of budget.
@@ -122,8 +122,8 @@ class EstimateView(BaseModel):
     epsilon: float
     relation: str
     remaining: float | None
-    remaining_percent: float
     today: float | None
+    today_percent: float
     period_percent: float | None
     refusal: str | None
     lacks_budget: bool
@@ -135,11 +135,12 @@ class EstimateView(BaseModel):
 
 
 class ReleaseResult(BaseModel):
-    """A release: its answers and what they all allow anyone to believe. `independent` says so where
-    answers contain each other and have noise of their own."""
+    """A release: when it was paid for, its answers and what they all allow anyone to believe.
+    `independent` says so where answers contain each other and have noise of their own."""
 
     title: str
     request: str
+    when: str
     answers: list[dict[str, Any]]
     independent: str
     budget_state: dict[str, Any]
@@ -167,6 +168,7 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
         better = suggest_changes(*asked, scenario.period_budget())
         dataset = scenarios.body_dataset(body)
         budget_state = scenarios.dataset_budget_state(settings, dataset)
+        today = scenarios.left_today(settings, visitor, (scenario, table), budget_state)
         relation = scenario.plan.relation
         total = batch_cost(estimates, scenario.plan)
         infinite = total.epsilon >= encoding.INFINITE_UNITS
@@ -192,8 +194,8 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
             epsilon=scenario.plan.epsilon,
             relation=relation,
             remaining=None if budget_state is None else budget_state.spendable,
-            remaining_percent=percent_left(budget_state, scenario.plan),
-            today=scenarios.left_today(settings, visitor, budget_state),
+            today=today,
+            today_percent=percent_left(today, scenario.plan),
             period_percent=None if period is None else float(100 * period),
             refusal=refused and refused[0],
             lacks_budget=refused is not None and refused[1],
@@ -206,11 +208,11 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
         )
 
 
-def percent_left(state: BudgetState | None, plan: Plan) -> float:
-    """What is left of a plan in per cent of its ε, from whole units, rounded down to a tenth."""
+def percent_left(epsilon: float | None, plan: Plan) -> float:
+    """The largest share of a plan that fits what is left, in per cent to a tenth."""
     total = Budget.of(plan).epsilon
-    left = total if state is None else state.spendable_units
-    return left * 1000 // total / 10 if 0 < total < encoding.INFINITE_UNITS else 0.0
+    left = total if epsilon is None else round(epsilon * encoding.EPSILON_UNITS)
+    return ((left + 1) * 1000 - 1) // total / 10 if 0 < total < encoding.INFINITE_UNITS else 0.0
 
 
 def _together_lines(people: PeopleBudget) -> list[str]:
@@ -316,6 +318,7 @@ def show_release(
     return ReleaseResult(
         title=title,
         request=request,
+        when=made.when[:16].replace("T", " "),
         answers=[answer_data(each) for each in made],
         independent=made.independence_note,
         budget_state=plain_json(state.to_dict()),

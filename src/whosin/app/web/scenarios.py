@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields, replace
@@ -34,8 +35,9 @@ from whosin.ledger.registry import (
     describe_unnamed,
     group_by_people,
 )
+from whosin.ledger.store import read_url
 from whosin.release import QUERIES, CostEstimate, Release, Session, Table
-from whosin.release.admission import check_batch
+from whosin.release.admission import check_batch, left_for_questions
 from whosin.release.conditions import canonical_question
 from whosin.release.contribution_bounds import column_behind
 from whosin.release.cost import paid_estimates
@@ -104,12 +106,17 @@ def full_data(settings: Settings, body: ScenarioBody) -> dict[str, Any]:
 
 def ledger_url(settings: Settings) -> str:
     """Where the server's ledger is, as seen from the served folder, without a password."""
-    where = settings.ledger
-    if "://" not in where:
-        path, home = Path(where).resolve(), settings.folder.resolve()
-        return str(path.relative_to(home) if path.is_relative_to(home) else path)
-    with Ledger(where, create=False) as ledger:
+    ledger, home = read_url(settings.ledger), settings.folder.resolve()
+    if ledger.path is None:
         return ledger.name
+    path = Path(ledger.path)
+    return str(path.relative_to(home) if path.is_relative_to(home) else path)
+
+
+def ledger_command(settings: Settings, verb: str, dataset: str) -> str:
+    """What a curator runs in the served folder, with the scenario that the page saved there."""
+    words = ["whosin", "ledger", verb, ledger_url(settings), dataset]
+    return shlex.join([*words, "--scenario", "scenario.toml"])
 
 
 @contextmanager
@@ -269,14 +276,15 @@ def dataset_budget_state(settings: Settings, dataset: str) -> BudgetState | None
         return ledger.budget_state(dataset, parts=True) if known else None
 
 
-def left_today(settings: Settings, visitor: Visitor, state: BudgetState | None) -> float | None:
-    """What a visitor may spend today of a budget that quotas or periods divide; nothing is said of
-    one with parts, where it depends on the question."""
-    if state is None or state.registered is None or state.registered.registration.part:
+def left_today(
+    settings: Settings, visitor: Visitor, opened: tuple[Scenario, Table], state: BudgetState | None
+) -> float | None:
+    """The ε that a visitor may spend today on these questions: quotas and periods keep the rest."""
+    if state is None:
         return None
+    scenario, table = opened
     with visitor.ledger(settings, create=False) as ledger:
-        left = state.left_for(ledger.who)
-    return left if left < state.spendable else None
+        return left_for_questions(ledger, state, scenario.queries, table)
 
 
 def find_lookalikes(settings: Settings, body: ScenarioBody, table: Table) -> list[str]:
@@ -344,7 +352,7 @@ def find_refusal(
         with visitor.ledger(settings, create=False) as ledger:
             check_batch(ledger, budget_state, *about, share=share, amended=amended)
     except (BudgetRefused, RequestRefused) as error:
-        return str(error), error.field in ("share", "budget")
+        return str(error), error.field in ("share", "budget", "quota")
     return None
 
 
@@ -356,12 +364,16 @@ def check_budget(settings: Settings, body: ScenarioBody, table: Table, visitor: 
         return
     if body.continues:
         raise RequestRefused(409, f"the ledger has no dataset {dataset!r}", "continues")
-    if not settings.register or not visitor.curator:
+    if not visitor.curator:
+        ask = "ask its curator to open one"
+        raise RequestRefused(409, f"dataset {dataset!r} has no budget", "table.source", ask)
+    if not settings.register:
         raise RequestRefused(
             409,
-            f"dataset {dataset!r} has no budget here",
+            f"{dataset!r} has no budget, and this server opens none",
             "table.source",
-            "its curator opens one with whosin ledger create",
+            f"run {ledger_command(settings, 'create', dataset)} in the served folder (“Save the "
+            "scenario” writes the file), or start the server with --register",
         )
     if others := [] if body.new_people else find_lookalikes(settings, body, table):
         raise RequestRefused(

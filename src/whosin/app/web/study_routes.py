@@ -41,7 +41,7 @@ from whosin.errors import (
     require_extras,
 )
 from whosin.exact import rational
-from whosin.ledger import Entry, Ledger
+from whosin.ledger import Entry, Ledger, encoding
 from whosin.ledger.registry import suspend_dataset
 from whosin.report.card import SECRET_WORDS, cost_words
 from whosin.report.document import (
@@ -327,9 +327,10 @@ def estimate_release(settings: Settings, visitor: Visitor, body: StudyReleaseBod
                 notes.append(f"These people are those of {pays!r}, and its budget pays.")
             if pays in ledger.datasets():
                 state = ledger.budget_state(pays)
-                remaining, cost = state.spendable, estimate.spend().cost(estimate.plan.relation)
+                remaining = state.left_for(ledger.who)
+                cost = estimate.spend().cost(estimate.plan.relation)
                 paid = bool(find_paid_request(ledger, name, estimate, study, body.request))
-                lacks_budget = not paid and cost.epsilon > state.spendable_units
+                lacks_budget = not paid and cost.epsilon > round(remaining * encoding.EPSILON_UNITS)
             else:
                 same = ledger.copies(pays, registration)
                 lookalikes = same or ledger.lookalikes(pays, registration)

@@ -118,7 +118,8 @@ const cards = (made, body) => [
   ...(made.independent ? [h("p", { class: "note independent" }, capital(inLabels(made.independent)))] : []),
 ];
 
-export function answers(made, body) {
+// `stored`: they were paid for before.
+export function answers(made, body, stored) {
   const file = plainName(made.title);
   // Who answers for it may be said after the release, while the form is still about these people.
   const isOpen = () => $("source").value === body.scenario.table.source;
@@ -137,6 +138,7 @@ export function answers(made, body) {
       h("button", { type: "button", onclick: async ({ currentTarget }) => (await may(label)) && keep(currentTarget, path, what(), name) }, label),
     ),
   );
+  $("paid-before").textContent = stored ? `Paid for on ${made.when}; nothing more was spent.` : "";
   $("answers").replaceChildren(...cards(made, body));
   const [who, promise, ...rest] = made.card;
   $("release-promise").replaceChildren(...[...who.lines, ...promise.lines].flatMap((line) => [...linkNumbers(line), " "]));

@@ -3,7 +3,7 @@
 import { get, lost, post, watch } from "./api.js";
 import { files, startData } from "./data.js";
 import { startGlossary } from "./glossary.js";
-import { $, clearErrors, placeErrors, showError } from "./dom.js";
+import { $, clearErrors, h, placeErrors, showError } from "./dom.js";
 import { startPublished } from "./published.js";
 import { startQuestions } from "./questions.js";
 import { start } from "./release.js";
@@ -33,17 +33,19 @@ function route(moved) {
   scrollTo(0, 0);
 }
 
-let began = false;
+let began = null; // as whom this page began
 
 async function begin(hello) {
-  $("foot").textContent = `whosin ${hello.version}${hello.user ? ` · in the name of ${hello.user}` : ""} · no outside address is ever contacted`;
+  const logOut = h("button", { type: "button", class: "quiet", onclick: () => post("/api/logout").then(() => location.reload(), () => {}) }, "Log out");
+  $("foot").replaceChildren(`whosin ${hello.version} · `, ...(hello.user ? [`in the name of ${hello.user} `, logOut, " · "] : []), "no outside address is ever contacted");
   if (hello.login && !hello.user) {
     show("login");
     $("token").focus();
     return;
   }
-  if (!began) {
-    began = true;
+  if (began && began.user !== hello.user) location.reload(); // what somebody else sees and may do
+  else if (!began) {
+    began = hello;
     startData(hello.register_datasets, hello.curator);
     startGlossary();
     startViews();

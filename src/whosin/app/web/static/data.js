@@ -4,7 +4,7 @@ import { forgetPeriod } from "./about.js";
 import { get, call, post } from "./api.js";
 import { renderColumns, resetColumns, startColumns } from "./columns.js";
 import { $, ask, clearErrors, dataTable, h, labelled, onFile, showError } from "./dom.js";
-import { changed } from "./release.js";
+import { changed, takePromise } from "./release.js";
 import { countAsked, renderQueries } from "./questions.js";
 import { inLabels, inPageWords } from "./words.js";
 
@@ -256,7 +256,7 @@ async function useTable(name) {
   $("source").value = name;
   $("table").hidden = true;
   $("people-hint").hidden = false;
-  $("table-words").textContent = "";
+  $("table-words").textContent = name && `Reading ${name} …`;
   $("whose").hidden = true;
   document.querySelector('input[name="look"][value="first"]').checked = true;
   for (const radio of document.querySelectorAll('input[name="whose"]')) radio.checked = false;
@@ -272,6 +272,7 @@ async function useTable(name) {
     tableColumns = draft.columns;
     openName = name;
   } catch (error) {
+    $("table-words").textContent = "";
     broken = { ...inPageWords(error), field: "table.source" };
     showError(broken, "table.source");
     renderQueries();
@@ -294,7 +295,7 @@ async function useTable(name) {
   const count = tableColumns.length === 1 ? "1 column" : `${tableColumns.length} columns`;
   $("table-words").textContent = `${name} has ${count}.`;
   if (draft.registered) {
-    $("table-words").textContent += " It has a budget: whose rows they are, and what its columns may hold, is filled in as the ledger has it.";
+    $("table-words").textContent += ` It has a budget: whose rows they are, ${draft.registered.promise ? "what its columns may hold, and the promise," : "and what its columns may hold,"} is filled in as the ledger has it.`;
     loadTable(draft.registered);
     loadDomains(draft.registered.domains);
     renderQueries();
@@ -318,6 +319,7 @@ async function switchTable(name) {
   if (left && openName !== name) forgetPeriod();
   const opened = await useTable(name);
   if (opened && left) await takeOver(opened.registered);
+  if (opened?.registered?.promise) takePromise(opened.registered.promise);
   changed();
 }
 

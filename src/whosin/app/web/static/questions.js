@@ -7,6 +7,7 @@ import { fieldControls, fieldKeys, loadFields, namesTables } from "./fields.js";
 import { costLine, expectations, sentence, suggestions, tableEstimates } from "./estimates.js";
 import { term } from "./glossary.js";
 import { changed } from "./release.js";
+import { go } from "./steps.js";
 import { capital } from "./words.js";
 
 // By kind, as /api/kinds lists them. column: which columns it can be about; by: whether it can be
@@ -373,11 +374,28 @@ export function showEstimate(batch, apply = {}, asksWhose = false) {
   const left = asksWhose
     ? `The ledger knows ${batch.lookalikes.map((name) => `“${name}”`).join(" and ")} with the same columns: Release asks whose budget pays.`
     : batch.remaining === null
-    ? `“${batch.dataset}” is new to the ledger: this promise becomes its whole budget.`
-    : `The ledger has ε = ${allowed(batch.remaining)} left for “${batch.dataset}”${batch.today === null ? "" : `, of which you can spend ε = ${allowed(batch.today)} today`}.`;
+    ? batch.refusal ? "" : `“${batch.dataset}” is new to the ledger: this promise becomes its whole budget.`
+    : `The ledger has ε = ${allowed(batch.remaining)} left for “${batch.dataset}”${batch.today === batch.remaining ? "" : `, and you can spend ε = ${allowed(batch.today)} on these questions today`}.`;
   const unused = batch.estimates.flatMap((each) => each.cautions).find((each) => each.about === "delta");
   const paid = batch.stored ? ", paid for before: showing the stored answers spends nothing" : ofPromise(batch);
   $("total").replaceChildren("In all ", term("budget", batch.total), `${paid}. ${left}${rest}${sentence(unused?.words.replace("delta", "δ"))}`);
+}
+
+function addQuestion(kind) {
+  const extra = KINDS[kind].extra?.[2] ?? "";
+  if (asked.length >= MOST_OPEN) for (const query of asked) query.open = false;
+  asked.push({ kind, name: "", column: "", by: new Set(), where: "", weight: "1", extra, typed: {}, kept: {}, open: true });
+}
+
+// Have the questions of a kind, a new one if there is none, take just the budget for this width.
+export function askWithin(kind, within) {
+  if (!asked.some((query) => query.kind === kind)) addQuestion(kind);
+  for (const query of asked) if (query.kind === kind) Object.assign(query, { typed: { ...query.typed, within: { text: within } }, open: true });
+  renderQueries();
+  changed();
+  const field = `query-${asked.findIndex((query) => query.kind === kind)}-within`;
+  window.addEventListener("hashchange", () => $(field)?.focus(), { once: true });
+  go("questions");
 }
 
 export async function startQuestions() {
@@ -386,10 +404,7 @@ export async function startQuestions() {
     ...Object.entries(KINDS).map(([kind, shape]) => h("option", { value: kind }, shape.label)),
   );
   $("add").addEventListener("click", () => {
-    const kind = $("kind").value;
-    const extra = KINDS[kind].extra?.[2] ?? "";
-    if (asked.length >= MOST_OPEN) for (const query of asked) query.open = false;
-    asked.push({ kind, name: "", column: "", by: new Set(), where: "", weight: "1", extra, typed: {}, kept: {}, open: true });
+    addQuestion($("kind").value);
     renderQueries();
     changed();
     $(`query-${asked.length - 1}-name`).focus();

@@ -231,6 +231,7 @@ async function cost() {
   if (problemOfTable()) showError(problemOfTable(), "table.source");
   const ready = columns().length > 0 && unitChosen() && askable().length > 0 && planned !== null;
   $("save-scenario").disabled = !ready;
+  $("save-hint").textContent = ready ? "" : `To save it: ${hint()}`;
   if (!ready) {
     priced = null;
     showEstimate(null);
@@ -344,22 +345,24 @@ function hint(refused) {
 // Why the ledger would say no, and what can be done where that is for want of budget.
 function refusalWords() {
   if (!priced.lacks_budget || priced.total_epsilon === null) return inPageWords({ message: `The ledger would refuse this: ${priced.refusal}` }).message;
-  const left = priced.remaining > 0 ? `ε = ${allowed(priced.remaining)}` : "nothing";
-  return `The ledger would refuse this: it needs ${priced.total}, and ${left} is left for “${priced.dataset}”.`;
+  const left = priced.today > 0 ? `ε = ${allowed(priced.today)}` : "nothing";
+  return `The ledger would refuse this: it needs ${priced.total}, and ${left} is left ${isDivided() ? "to you today" : `for “${priced.dataset}”`}.`;
 }
 
 function waysOut() {
-  const fits = priced.remaining_percent; // of the plan
+  const fits = priced.today_percent; // of the plan
   const button = (words, onclick) => h("button", { type: "button", onclick }, words);
   const paid = paidBefore();
   const ways = [
     [h("a", { href: "#ledger" }, "Open the stored answers"), " of what was paid for; that spends nothing."],
     ...(fits >= 1 && paid.length && paid.length < priced.paid.length ? [[button(`Leave out the ${paid.length === 1 ? "question" : `${paid.length} questions`} paid for before`, leavePaid), " and ask the others alone, with a smaller share."]] : []),
-    ...(fits >= 1 ? [[button(`Spend ${fits}% of the promise`, () => setShare(fits)), " which is what is left. Fewer questions then stay more exact."]] : []),
+    ...(fits >= 1 ? [[spendLeft(), " which is what is left. Fewer questions then stay more exact."]] : []),
     [curator ? "More does not fit this promise. A further promise to the same people adds to it: whoever answers for the data decides that." : "Ask the curator, who decides whether these people can be promised less."],
   ];
   return [h("div", { class: "pending" }, h("p", {}, h("strong", {}, "What can be done")), h("ul", { class: "ways" }, ways.map((way) => h("li", {}, way))))];
 }
+
+const spendLeft = () => h("button", { type: "button", onclick: () => setShare(priced.today_percent) }, `Spend ${priced.today_percent}% of the promise`);
 
 // Where in the form the questions are whose very answers are stored.
 const paidBefore = () => (!priced || priced.stored ? [] : askable().filter((_, place) => priced.paid[place]));
@@ -383,7 +386,8 @@ function showShare() {
   const spends = period === null || $("share").value.trim() !== "100" ? "" : `These questions spend the share of today’s period, ${number(period)}% of the promise; a share of your own is of the whole.`;
   $("schedule-words").textContent = words + spends;
   $("schedule-drop").hidden = !dated;
-  $("share-words").textContent = staysWords();
+  const fits = !undecided() && priced?.refusal && priced.lacks_budget && priced.today_percent > 0;
+  $("share-words").replaceChildren(staysWords(), ...(fits ? [" ", spendLeft()] : []));
 }
 
 // Whose budget pays is not known before somebody says so, and then neither is what stays of it.
@@ -391,13 +395,16 @@ function staysWords() {
   if ((priced?.total_epsilon ?? null) === null || (priced.stored && !$("again").checked)) return "";
   if (undecided()) return "What stays for later depends on whose budget pays: Release asks.";
   if (priced.refusal) return priced.lacks_budget ? `This does not fit what is left for “${priced.dataset}”.` : "";
-  const left = stays();
-  return left > 0 ? `ε = ${allowed(left)} stays for later questions about these people.` : "Nothing stays for later questions about these people.";
+  const left = stays() > 0 ? `ε = ${allowed(stays())}` : "Nothing";
+  return `${left} stays ${isDivided() ? "of what you can spend on such questions today" : "for later questions about these people"}.`;
 }
+
+// Whether quotas, periods or parts decide what is left of the budget to whoever asks.
+const isDivided = () => priced.today !== priced.remaining;
 
 // What is left after this release; what is less than a thousandth of the promise is nothing.
 const stays = () => {
-  const left = (priced.remaining ?? priced.epsilon) - priced.total_epsilon;
+  const left = (priced.today ?? priced.epsilon) - priced.total_epsilon;
   return left > priced.epsilon / 1000 ? left : 0;
 };
 
@@ -495,10 +502,10 @@ async function lookAskRelease() {
     if (answer === "other") setShare(50);
     if (answer !== "yes") return;
   }
-  await release(body);
+  await release(body, Boolean(priced.stored) && !fresh);
 }
 
-async function release(body) {
+async function release(body, stored = false) {
   clearErrors("release");
   remember(body); // before anything is sent: a closed page can continue it
   $("go").disabled = true;
@@ -507,11 +514,11 @@ async function release(body) {
   try {
     const made = await post("/api/release", body);
     remember(null);
-    showAnswers(made, { ...body, request: made.request });
+    showAnswers(made, { ...body, request: made.request }, stored);
     $("again").checked = false;
     $("progress").textContent = "";
     go("report");
-    await priceNow();
+    priceNow(); // the next click need not wait for it
   } catch (error) {
     $("progress").textContent = "";
     const certain = !lost(error) && error.status < 500;
@@ -522,8 +529,8 @@ async function release(body) {
   }
 }
 
-function showAnswers(made, body) {
-  answers(made, body);
+function showAnswers(made, body, stored) {
+  answers(made, body, stored);
   released = { title: made.title, dataset: made.budget_state.dataset, body };
   saveSoon();
 }
@@ -532,7 +539,7 @@ function showAnswers(made, body) {
 async function reopen({ title, dataset, body }) {
   try {
     const made = await get(`/api/ledger/answers?dataset=${encodeURIComponent(dataset)}&request=${encodeURIComponent(body.request)}`);
-    showAnswers({ ...made, title, request: body.request }, body);
+    showAnswers({ ...made, title, request: body.request }, body, true);
   } catch (error) {
     if (lost(error)) released = { title, dataset, body }; // asked again when the server is back
   }
@@ -565,10 +572,7 @@ function spelledOut(word, value) {
   return Object.entries(value).map(([prior, most]) => `${prior}:${most}`).join(",");
 }
 
-async function load(view) {
-  const loaded = view.scenario;
-  const who = loaded.adversary ?? {};
-  const { delta, reserve, candidates: several, ...wanted } = loaded.target;
+function loadPromise({ adversary: who = {}, target: { delta, reserve, candidates: several, ...wanted } }) {
   const kind = targets().find((each) => each in wanted);
   if (!kind) throw new Error("The scenario does not say how sure anyone may become: its [target] needs a line such as posterior = 0.6.");
   const value = wanted[kind];
@@ -586,7 +590,6 @@ async function load(view) {
   const [low, high] = String(who.prior ?? "0..1").split("..");
   both("low", asPercent(low));
   both("high", asPercent(high ?? low));
-  for (const radio of document.querySelectorAll('input[name="whose"]')) radio.checked = false;
   choose("target", kind);
   const text = PERCENT.includes(kind) ? asPercent(value) : String(value);
   if (SLIDERS.includes(kind)) both(kind, text);
@@ -596,6 +599,18 @@ async function load(view) {
   $("target-rho").closest("details").open = !SLIDERS.includes(kind) || Boolean(delta);
   $("delta").value = delta ?? "";
   $("reserve").value = reserve ?? "";
+}
+
+// The promise of the table that was chosen, as the ledger has it.
+export function takePromise(promise) {
+  loadPromise(promise);
+  changedPlan();
+}
+
+async function load(view) {
+  const loaded = view.scenario;
+  loadPromise(loaded);
+  for (const radio of document.querySelectorAll('input[name="whose"]')) radio.checked = false;
   $("title").value = loaded.title ?? "Release";
   loadAbout(loaded.about);
   const { noise, share, split } = loaded.budget ?? {};

@@ -19,6 +19,11 @@ const radios = () => [...document.querySelectorAll('#step-promise input[type="ra
 export function startState(folder, user, collect) {
   home = `${folder}:${user ?? ""}`;
   key = `whosin-form:${home}`;
+  const nobodys = `whosin-form:${folder}:`; // typed before there were users
+  if (localStorage.getItem(key) === null && localStorage.getItem(nobodys) !== null) {
+    localStorage.setItem(key, localStorage.getItem(nobodys));
+    localStorage.removeItem(nobodys);
+  }
   take = collect;
   window.addEventListener("pagehide", save);
 }

@@ -46,7 +46,7 @@ export function refreshSteps() {
   for (const name of NAMES) {
     const { done: filled = null, words = "" } = status[name] ?? {};
     const done = filled && !visited.has(name) ? null : filled;
-    const wrong = isWrong(name);
+    const wrong = visited.has(name) && isWrong(name);
     const link = $(`link-${name}`);
     link.classList.toggle("done", done === true && !wrong);
     link.classList.toggle("wrong", wrong);

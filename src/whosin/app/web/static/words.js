@@ -102,6 +102,7 @@ const PLACES = { domains: "People", table: "People", adversary: "Promise", targe
 const inPlaces = (text) =>
   text
     .replace(/ \bin \[(\w+)\]/g, (spelled, section) => (PLACES[section] ? ` under ${PLACES[section]}` : spelled))
+    .replace(/a share of \S+ of the plan would fit: share = "(\d+)\/(\d+)"/, (_, top, bottom) => `${Math.floor((1000 * top) / bottom) / 10}% fits`)
     .replace(/say --continues (\S+) to go on under that budget/, "say under Release that these are the people of “$1”")
     .replace(/say --continues \S+ if people may be in both \(.*?\), or --new-people if nobody is/, "say under Release whose people these are")
     .replace(/(which needs )?a plan with a delta and noise = "gaussian"(; plan with a delta|; say noise = "gaussian")?/, "$1a failure probability δ (under Promise) and Gaussian noise (under Price)");
