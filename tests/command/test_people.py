@@ -364,8 +364,8 @@ def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path)
     # a and b have two rows in a ward, a is in two wards; c is within the bounds.
     assert [line.partition(" leaves out ")[2] for line in bounds] == [
         "groups of 1 of 3 privacy units (33.3%); with 2: 0%",
-        "rows of 2 of 3 privacy units (66.7%); with 2: 0%",
-        "groups of 1 of 3 privacy units (33.3%); with 2: 0%",
+        "2 of 6 rows (33.3%), of 66.7% of the people; with 2: 0%",
+        "2 of 6 rows (33.3%), of 33.3% of the people; with 2: 0%",
     ]
     # Nothing of it is in the answer or in the ledger.
     answer = release("january")[1]
