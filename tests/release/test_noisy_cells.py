@@ -225,7 +225,7 @@ def test_bounds_that_leave_much_out_of_a_total_are_to_be_accepted(tmp_path, by, 
     domains = {"ward": Values(tuple("0123456789")), "x": Range(0, 10)}
     data = oracle.table(rows, domains, max_groups=1, max_rows_per_group=4)
     session = wi.Session(data, oracle.WITH_DELTA["add-remove"], tmp_path / "l.db", preflight=True)
-    queries = [Rows(by=by), Sum(column="x", by=by), Mean(column="x", by=by)]
+    queries = [Rows(by=by), Sum(column="x", by=by), Mean(column="x")]
     found = look_before_debit(data, queries, session.dry_run(queries, share=1))
     lost = sum(max(size - 4, 0) for size in sizes.values())
     assert [(each.rows, each.lost) for each in found.bounds] == [(len(whose), lost)] * 2 + [(0, 0)]
