@@ -100,6 +100,19 @@ def test_another_month_is_refused_until_somebody_says_whose_it_is(release, run, 
     assert release("january", "--again")[0] == 1
 
 
+def test_a_dry_run_refuses_other_columns_as_the_release_does(release, run, tmp_path):
+    """It took an amendment for granted where nothing had been paid for yet."""
+    path, ledger = tmp_path / "january.csv", tmp_path / "ledger.db"
+    path.write_text("".join(f"{line},1\n" for line in path.read_text().split()))
+    created = run("ledger", "create", ledger, "january", "--scenario", path.with_suffix(".toml"))
+    assert created[0] == 0
+    path.write_text("".join(f"{line[:-2]}\n" for line in path.read_text().split()))
+    foreseen = release("january", "--dry-run")[1]["asker"]["refusal"]
+    code, _, err = release("january")
+    assert code == 1 and foreseen in err
+    assert "other columns" in err and "whosin ledger answers" in err
+
+
 def test_commands_that_a_refusal_names_can_be_pasted(release, run, tmp_path):
     """They lacked the ledger, or the file of the scenario."""
     assert release("january")[0] == 0

@@ -386,6 +386,30 @@ def test_a_role_sees_its_columns_only(place: str, run: Any, on_server: str) -> N
         assert exact(Count(), table)[0][0] == 1_000
 
 
+def test_roles_with_other_columns_share_a_budget(place: str, tmp_path: Path, run: Any) -> None:
+    """What a role may not read it cannot ask about; kinds and further columns are as registered."""
+    run(
+        "CREATE TABLE bought AS SELECT i AS who, i % 3 AS x, i % 2 AS y FROM generate_series(1, 90) i"
+    )
+    run(f"CREATE ROLE clerk LOGIN PASSWORD '{postgres.PASSWORD}'")
+    run("GRANT SELECT (who, x) ON bought TO clerk")
+    source, ledger = f"{place}::bought", tmp_path / "ledger.db"
+    theirs = source.replace("whosin@", "clerk@")
+    with DuckDB() as engine:
+        mine = Table(source, "who", {"x": (0, 2), "y": (0, 1)}, engine=engine)
+        Session(mine, PLAN, ledger, dataset="shop", share="1/4").ask(Sum(column="y"))
+        for curator in (True, False):
+            other = Table(theirs, "who", {"x": (0, 2)}, engine=engine)
+            asker = Session(other, PLAN, ledger, dataset="shop", share="1/4", curator=curator)
+            asker.ask(Sum(column="x", name=f"by {curator}"))
+        state = asker.budget_state
+        assert state.debits == 3 and set(state.registered.registration.schema) == {"who", "x", "y"}
+        assert main(["ledger", "verify", str(ledger)]) == 0
+        run("ALTER TABLE bought ALTER x TYPE text")
+        with pytest.raises(BudgetRefused, match="'x' was integer, and is string"):
+            Session(Table(theirs, "who"), PLAN, ledger, dataset="shop", share="1/4")
+
+
 def test_a_database_that_does_not_answer(server: Any, place: str, tmp_path: Path, run: Any) -> None:
     run("CREATE TABLE short AS SELECT i AS who, i % 3 AS x FROM generate_series(1, 900) i")
     source, ledger = f"{place}::short", tmp_path / "ledger.db"
