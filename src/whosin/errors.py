@@ -248,9 +248,10 @@ class UnknownName(InvalidInput):
     ) -> None:
         names = sorted(known)
         self.nearest = None if value.lower() in apart else _nearest_name(value, names)
-        accepted = f"one of {', '.join(names)}{otherwise}"
+        accepted = f"must be one of {', '.join(names)}{otherwise}, not {shorten(repr(value))}"
+        none = f"{shorten(repr(value))} is not there, nor is any other"
         super().__init__(
-            f"{shorten(field)} must be {accepted}, not {shorten(repr(value))}",
+            f"{shorten(field)} {accepted if names or otherwise else none}",
             field=field,
             value=value,
             hint=f"did you mean {self.nearest!r}?" if self.nearest is not None else "",

@@ -386,11 +386,24 @@ def test_a_role_sees_its_columns_only(place: str, run: Any, on_server: str) -> N
         assert exact(Count(), table)[0][0] == 1_000
 
 
+def test_a_role_without_rights_is_told_so(place: str, run: Any, tmp_path: Path) -> None:
+    """The table was to be one of an empty list."""
+    run(f"CREATE ROLE visitor LOGIN PASSWORD '{postgres.PASSWORD}'")
+    run("CREATE TABLE purchases (who int, x int)")
+    address = f"{place}::purchases".replace("whosin@", "visitor@")
+    with pytest.raises(InvalidInput, match="role 'visitor' may read no table of database"):
+        Table(address, "who")
+    assert main(["draft", address]) == 2
+    with contextlib.closing(sqlite3.connect(tmp_path / "empty.sqlite")) as connection:
+        connection.execute("VACUUM")
+    with pytest.raises(UnknownName, match="'t' is not there, nor is any other"):
+        Table(f"{tmp_path / 'empty.sqlite'}::t", "who")
+
+
 def test_roles_with_other_columns_share_a_budget(place: str, tmp_path: Path, run: Any) -> None:
     """What a role may not read it cannot ask about; kinds and further columns are as registered."""
-    run(
-        "CREATE TABLE bought AS SELECT i AS who, i % 3 AS x, i % 2 AS y FROM generate_series(1, 90) i"
-    )
+    rows = "SELECT i AS who, i % 3 AS x, i % 2 AS y FROM generate_series(1, 90) i"
+    run(f"CREATE TABLE bought AS {rows}")
     run(f"CREATE ROLE clerk LOGIN PASSWORD '{postgres.PASSWORD}'")
     run("GRANT SELECT (who, x) ON bought TO clerk")
     source, ledger = f"{place}::bought", tmp_path / "ledger.db"
