@@ -453,6 +453,9 @@ def describe_answer(answer: Answer, request: str = "", full: bool = False) -> Te
     else:
         if has_chart(answer):
             parts.append(Chart(partial(answer_chart, answer)))
+        periods = (answer.question.get("counted") or {}).get("max_periods") or 1
+        if periods > 1:
+            parts.append(note(f"A person counts in up to {periods} periods of a total."))
         parts.append(answer_table(answer))
     parts += map(note, filter(None, (answer.noisy_note, answer.statement)))
     aside = f"{cost_words(answer.cost)}; {answer.noise}"
