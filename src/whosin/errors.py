@@ -328,12 +328,19 @@ class SourceChanged(ScanFailed):
 class SourceUnreachable(SourceChanged):
     """A database that holds a table does not answer, or does not let us in; no row was read."""
 
-    def __init__(self, system: str, reason: str | None = None) -> None:
+    def __init__(self, system: str, reason: str | None = None, place: str = "") -> None:
         unknown = "does not answer, or does not let this user in"
         known = f"cannot be used: {reason}"
+        hint = f"see that it runs{place and f' at {place}'}, and that host and port are right"
+        if reason is None:
+            hint += ", and database, user and password"
+        elif "password" in reason:
+            hint = "see that the user is right, and the password (PGPASSWORD, ~/.pgpass)"
+        elif "no such" in reason:
+            hint = "see that database and user are spelled right"
         super().__init__(
             f"the {system} database of the table {unknown if reason is None else known}",
-            hint="see that it runs, and that host, database, user and password are right",
+            hint=hint,
         )
 
 

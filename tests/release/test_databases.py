@@ -447,6 +447,20 @@ def test_a_database_that_does_not_answer(server: Any, place: str, tmp_path: Path
         assert session.budget_state.spent == before and session.budget_state.state == "open"
 
 
+def test_a_server_that_is_not_there_is_named_without_user_and_password() -> None:
+    with pytest.raises(SourceUnreachable) as caught:
+        Table("postgresql://ann@127.0.0.1:9/shop::rows", "who")
+    assert caught.value.hint.startswith("see that it runs at 127.0.0.1:9, and that host and port")
+    assert "ann@" not in str(caught.value)
+
+
+def test_a_wrong_password_is_no_server_that_is_down(place: str, monkeypatch: Any) -> None:
+    monkeypatch.setenv("PGPASSWORD", "guessed-it")
+    with pytest.raises(SourceUnreachable, match="refused the user or password") as caught:
+        Table(f"{place}::rows", "who")
+    assert "runs" not in str(caught.value) and "guessed-it" not in str(caught.value)
+
+
 def test_a_user_who_is_not_let_in_is_told_so(place: str) -> None:
     with pytest.raises(SourceUnreachable, match="refused the user"):
         Table(place.replace("whosin@", "nobody_here@") + "::rows", "who")
