@@ -61,9 +61,10 @@ def test_the_same_release_again_shows_its_answer_and_spends_nothing(release, tmp
     assert code == 0 and third["budget_state"]["debits"] == 2
     assert third["request"] != first["request"]
     # Another question, another share or another plan is new.
+    assert release("january", "--share", "1/20")[1]["budget_state"]["debits"] == 3
     path = tmp_path / "january.toml"
     path.write_text(path.read_text().replace('"1/4"', '"1/5"'))
-    assert release("january")[1]["budget_state"]["debits"] == 3
+    assert release("january")[1]["budget_state"]["debits"] == 4
 
 
 def test_an_interrupted_release_goes_on_when_it_is_asked_again(release, monkeypatch):
@@ -480,6 +481,7 @@ def test_a_scenario_without_the_schedule_spends_the_share_of_the_period(
     code, made, err = release("january", "--again")  # the period has nothing left
     assert code == 1 and "in its period from 2027-01-20" in err and "δ" not in err
     assert "next period begins on 2027-02-01" in err and 'share = "1/8"' in err
+    assert "this period's share of the budget is spent; " in err
     path.write_text(text.replace(silent, said))
     clock("2027-02-20")
     assert release("january", "--again")[0] == 0
