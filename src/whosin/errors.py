@@ -248,9 +248,10 @@ class UnknownName(InvalidInput):
     ) -> None:
         names = sorted(known)
         self.nearest = None if value.lower() in apart else _nearest_name(value, names)
-        accepted = f"one of {', '.join(names)}{otherwise}"
+        accepted = f"must be one of {', '.join(names)}{otherwise}, not {shorten(repr(value))}"
+        none = f"{shorten(repr(value))} is not there, nor is any other"
         super().__init__(
-            f"{shorten(field)} must be {accepted}, not {shorten(repr(value))}",
+            f"{shorten(field)} {accepted if names or otherwise else none}",
             field=field,
             value=value,
             hint=f"did you mean {self.nearest!r}?" if self.nearest is not None else "",
@@ -327,12 +328,19 @@ class SourceChanged(ScanFailed):
 class SourceUnreachable(SourceChanged):
     """A database that holds a table does not answer, or does not let us in; no row was read."""
 
-    def __init__(self, system: str, reason: str | None = None) -> None:
+    def __init__(self, system: str, reason: str | None = None, place: str = "") -> None:
         unknown = "does not answer, or does not let this user in"
         known = f"cannot be used: {reason}"
+        hint = f"see that it runs{place and f' at {place}'}, and that host and port are right"
+        if reason is None:
+            hint += ", and database, user and password"
+        elif "password" in reason:
+            hint = "see that the user is right, and the password (PGPASSWORD, ~/.pgpass)"
+        elif "no such" in reason:
+            hint = "see that database and user are spelled right"
         super().__init__(
             f"the {system} database of the table {unknown if reason is None else known}",
-            hint="see that it runs, and that host, database, user and password are right",
+            hint=hint,
         )
 
 

@@ -209,7 +209,8 @@ def test_a_server_that_is_not_there(run):
     code, out, err = run("ledger show postgresql://u:secret@127.0.0.1:9/x")
     assert (code, out) == (3, "")
     assert err == (
-        "whosin: the ledger cannot be used: the server cannot be reached; no answer was given\n"
+        "whosin: the ledger cannot be used: the server cannot be reached (127.0.0.1:9); "
+        "no answer was given\n"
     )
 
 

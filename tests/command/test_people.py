@@ -61,9 +61,10 @@ def test_the_same_release_again_shows_its_answer_and_spends_nothing(release, tmp
     assert code == 0 and third["budget_state"]["debits"] == 2
     assert third["request"] != first["request"]
     # Another question, another share or another plan is new.
+    assert release("january", "--share", "1/20")[1]["budget_state"]["debits"] == 3
     path = tmp_path / "january.toml"
     path.write_text(path.read_text().replace('"1/4"', '"1/5"'))
-    assert release("january")[1]["budget_state"]["debits"] == 3
+    assert release("january")[1]["budget_state"]["debits"] == 4
 
 
 def test_an_interrupted_release_goes_on_when_it_is_asked_again(release, monkeypatch):
@@ -98,6 +99,19 @@ def test_another_month_is_refused_until_somebody_says_whose_it_is(release, run, 
     assert same["budget_state"]["debits"] == 2
     # The first month's rows are not those of the dataset any more.
     assert release("january", "--again")[0] == 1
+
+
+def test_a_dry_run_refuses_other_columns_as_the_release_does(release, run, tmp_path):
+    """It took an amendment for granted where nothing had been paid for yet."""
+    path, ledger = tmp_path / "january.csv", tmp_path / "ledger.db"
+    path.write_text("".join(f"{line},1\n" for line in path.read_text().split()))
+    created = run("ledger", "create", ledger, "january", "--scenario", path.with_suffix(".toml"))
+    assert created[0] == 0
+    path.write_text("".join(f"{line[:-2]}\n" for line in path.read_text().split()))
+    foreseen = release("january", "--dry-run")[1]["asker"]["refusal"]
+    code, _, err = release("january")
+    assert code == 1 and foreseen in err
+    assert "other columns" in err and "whosin ledger answers" in err
 
 
 def test_commands_that_a_refusal_names_can_be_pasted(release, run, tmp_path):
@@ -364,8 +378,8 @@ def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path)
     # a and b have two rows in a ward, a is in two wards; c is within the bounds.
     assert [line.partition(" leaves out ")[2] for line in bounds] == [
         "groups of 1 of 3 privacy units (33.3%); with 2: 0%",
-        "rows of 2 of 3 privacy units (66.7%); with 2: 0%",
-        "groups of 1 of 3 privacy units (33.3%); with 2: 0%",
+        "2 of 6 rows (33.3%), of 66.7% of the people; with 2: 0%",
+        "2 of 6 rows (33.3%), of 33.3% of the people; with 2: 0%",
     ]
     # Nothing of it is in the answer or in the ledger.
     answer = release("january")[1]
@@ -467,6 +481,7 @@ def test_a_scenario_without_the_schedule_spends_the_share_of_the_period(
     code, made, err = release("january", "--again")  # the period has nothing left
     assert code == 1 and "in its period from 2027-01-20" in err and "δ" not in err
     assert "next period begins on 2027-02-01" in err and 'share = "1/8"' in err
+    assert "this period's share of the budget is spent; " in err
     path.write_text(text.replace(silent, said))
     clock("2027-02-20")
     assert release("january", "--again")[0] == 0

@@ -108,9 +108,9 @@ def test_the_privacy_unit_is_fixed(visits, ledger) -> None:
             Session(table(visits, "visit"), PLAN, ledger, amend=amend)
     other = Session(table(visits), PLAN, ledger)
     other.table = table(visits, "visit")
-    other.registration = register_table(other.table)
+    other._admission.registration = register_table(other.table)
     with pytest.raises(BudgetRefused, match="set once and for all"):  # in the debit's own turn
-        other.ask(Count(), share="1/10")
+        other.ask(Count(where="days > 1"), share="1/10")
     assert ledger.budget_state("visits").debits == 1
 
 

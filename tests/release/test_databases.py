@@ -386,6 +386,43 @@ def test_a_role_sees_its_columns_only(place: str, run: Any, on_server: str) -> N
         assert exact(Count(), table)[0][0] == 1_000
 
 
+def test_a_role_without_rights_is_told_so(place: str, run: Any, tmp_path: Path) -> None:
+    """The table was to be one of an empty list."""
+    run(f"CREATE ROLE visitor LOGIN PASSWORD '{postgres.PASSWORD}'")
+    run("CREATE TABLE purchases (who int, x int)")
+    address = f"{place}::purchases".replace("whosin@", "visitor@")
+    with pytest.raises(InvalidInput, match="role 'visitor' may read no table of database"):
+        Table(address, "who")
+    assert main(["draft", address]) == 2
+    with contextlib.closing(sqlite3.connect(tmp_path / "empty.sqlite")) as connection:
+        connection.execute("VACUUM")
+    with pytest.raises(UnknownName, match="'t' is not there, nor is any other"):
+        Table(f"{tmp_path / 'empty.sqlite'}::t", "who")
+
+
+def test_roles_with_other_columns_share_a_budget(place: str, tmp_path: Path, run: Any) -> None:
+    """What a role may not read it cannot ask about; kinds and further columns are as registered."""
+    rows = "SELECT i AS who, i % 3 AS x, i % 2 AS y FROM generate_series(1, 90) i"
+    run(f"CREATE TABLE bought AS {rows}")
+    run(f"CREATE ROLE clerk LOGIN PASSWORD '{postgres.PASSWORD}'")
+    run("GRANT SELECT (who, x) ON bought TO clerk")
+    source, ledger = f"{place}::bought", tmp_path / "ledger.db"
+    theirs = source.replace("whosin@", "clerk@")
+    with DuckDB() as engine:
+        mine = Table(source, "who", {"x": (0, 2), "y": (0, 1)}, engine=engine)
+        Session(mine, PLAN, ledger, dataset="shop", share="1/4").ask(Sum(column="y"))
+        for curator in (True, False):
+            other = Table(theirs, "who", {"x": (0, 2)}, engine=engine)
+            asker = Session(other, PLAN, ledger, dataset="shop", share="1/4", curator=curator)
+            asker.ask(Sum(column="x", name=f"by {curator}"))
+        state = asker.budget_state
+        assert state.debits == 3 and set(state.registered.registration.schema) == {"who", "x", "y"}
+        assert main(["ledger", "verify", str(ledger)]) == 0
+        run("ALTER TABLE bought ALTER x TYPE text")
+        with pytest.raises(BudgetRefused, match="'x' was integer, and is string"):
+            Session(Table(theirs, "who"), PLAN, ledger, dataset="shop", share="1/4")
+
+
 def test_a_database_that_does_not_answer(server: Any, place: str, tmp_path: Path, run: Any) -> None:
     run("CREATE TABLE short AS SELECT i AS who, i % 3 AS x FROM generate_series(1, 900) i")
     source, ledger = f"{place}::short", tmp_path / "ledger.db"
@@ -408,6 +445,20 @@ def test_a_database_that_does_not_answer(server: Any, place: str, tmp_path: Path
         before = session.budget_state.spent
         assert abs(session.ask(Count()).value - 900) < 300
         assert session.budget_state.spent == before and session.budget_state.state == "open"
+
+
+def test_a_server_that_is_not_there_is_named_without_user_and_password() -> None:
+    with pytest.raises(SourceUnreachable) as caught:
+        Table("postgresql://ann@127.0.0.1:9/shop::rows", "who")
+    assert caught.value.hint.startswith("see that it runs at 127.0.0.1:9, and that host and port")
+    assert "ann@" not in str(caught.value)
+
+
+def test_a_wrong_password_is_no_server_that_is_down(place: str, monkeypatch: Any) -> None:
+    monkeypatch.setenv("PGPASSWORD", "guessed-it")
+    with pytest.raises(SourceUnreachable, match="refused the user or password") as caught:
+        Table(f"{place}::rows", "who")
+    assert "runs" not in str(caught.value) and "guessed-it" not in str(caught.value)
 
 
 def test_a_user_who_is_not_let_in_is_told_so(place: str) -> None:

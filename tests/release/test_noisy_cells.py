@@ -207,8 +207,37 @@ def test_a_release_is_stopped_in_words_by_question(tmp_path) -> None:
     found = look_before_debit(data, queries, session.dry_run(queries, share=1))
     with pytest.raises(BudgetRefused) as refused:
         found.require_accepted("--yes")
-    words = "max_rows_per_group = 2 leaves out rows of more than a third of the privacy units"
+    words = "max_rows_per_group = 2 leaves out more than a tenth of the rows"
     assert f"spent: rows by ward: {words}; rows: {words}; --yes" in str(refused.value)
+
+
+@pytest.mark.parametrize("by", [(), "ward"])
+@pytest.mark.parametrize("rows_each", [6, 200])
+def test_bounds_that_leave_much_out_of_a_total_are_to_be_accepted(tmp_path, by, rows_each) -> None:
+    """Few people have most of the rows: a number of rows and a sum miss these, a mean does not."""
+    sizes = {f"p{i}": rows_each if i < 15 else 4 for i in range(100)}
+    whose = [who for who, size in sizes.items() for _ in range(size)]
+    rows = {
+        "who": whose,
+        "ward": [who[-1] for who in whose],
+        "x": [i % 11 for i in range(len(whose))],
+    }
+    domains = {"ward": Values(tuple("0123456789")), "x": Range(0, 10)}
+    data = oracle.table(rows, domains, max_groups=1, max_rows_per_group=4)
+    session = wi.Session(data, oracle.WITH_DELTA["add-remove"], tmp_path / "l.db", preflight=True)
+    queries = [Rows(by=by), Sum(column="x", by=by), Mean(column="x")]
+    found = look_before_debit(data, queries, session.dry_run(queries, share=1))
+    lost = sum(max(size - 4, 0) for size in sizes.values())
+    assert [(each.rows, each.lost) for each in found.bounds] == [(len(whose), lost)] * 2 + [(0, 0)]
+    assert sum("more than a tenth of the rows" in each for each in found.asks) == 2 * (
+        lost > len(whose) / 10
+    )
+    said = [line for line in found.lines if f"leaves out {lost:,} of {len(whose):,} rows (" in line]
+    assert len(said) == 2 and all("), of 15.0% of the people; with 5: " in line for line in said)
+    with pytest.warns(UserWarning, match="max_rows_per_group = 4 leaves out"):
+        released = session.release(queries, share=1)
+    outside = ["the true total may be far outside" in each.statement for each in released]
+    assert outside == [True, True, False]
 
 
 @pytest.mark.parametrize(

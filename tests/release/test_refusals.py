@@ -13,6 +13,7 @@ from whosin import release
 from whosin.errors import InvalidInput, UnknownName, WhosinError
 from whosin.release import Range, Session, Table, Values
 from whosin.release.scenario import read_scenario
+from whosin.release.sql import parse_queries
 
 COLUMNS = {
     "who": ["a", "b"],
@@ -263,3 +264,16 @@ def test_groups_cost_no_more_than_the_cells() -> None:
         assert many.spend.cost("add-remove") == few.spend.cost("add-remove")
         assert many.parts[0].noise.width == few.parts[0].noise.width == 3
         assert many.spend.what["counted"]["max_groups"] == 3
+
+
+def test_nobody_groups_by_whose_row_it_is(tmp_path) -> None:
+    """It was to be declared, and was said to differ between the rows of one person."""
+    rows = {"who": ["a", "b"], "ward": ["A", "B"]}
+    with pytest.raises(InvalidInput, match="'who' says whose row it is") as caught:
+        release.Count(by="who").cells(oracle.table(rows, {"ward": ["A", "B"]}))
+    assert not caught.value.paste
+    with pytest.raises(InvalidInput, match="'who' says whose row it is"):
+        parse_queries("SELECT who, COUNT(*) FROM people GROUP BY who", oracle.table(rows))
+    declared = oracle.table(rows, {"who": ["a", "b"], "ward": ["A", "B"]})
+    [caution] = release.Count(by=("who", "ward")).cautions(declared)
+    assert caution.columns == ("ward",) and not release.Count(by="who").cautions(declared)

@@ -34,6 +34,7 @@ from whosin.release import Count, Running, Session, Values
 from whosin.release.answer import read_releases
 from whosin.release.queries.running import TOTAL_COLUMNS, read_totals
 from whosin.release.scenario import load_scenario
+from whosin.report.releases import describe_answer
 
 PERIODS = 6
 DOMAINS = {
@@ -335,6 +336,14 @@ def test_a_stream_goes_on_when_nothing_is_left(ledger) -> None:
     assert later[0].rows[:1] == first[0].rows
     with pytest.raises(BudgetRefused):  # another stream is another question
         ask(ledger, 3, session={"share": 1}, max_periods=2)
+
+
+@pytest.mark.parametrize("periods", [1, 2])
+def test_totals_of_several_periods_are_said_to_be_no_people(ledger, periods) -> None:
+    """A total above the number of people was read as one of them."""
+    made = ask(ledger, 3, max_periods=periods)
+    above, _, _ = repr(describe_answer(made[0])).partition("Privacy unit")
+    assert ("A person counts in up to 2 periods of a total." in above) == (periods == 2)
 
 
 def test_two_at_once_draw_each_step_once(ledger) -> None:

@@ -553,7 +553,9 @@ def test_bounds_that_cut_many_people_are_said_before_a_session_pays(tmp_path):
     path.write_text("\n".join(["who,ward", *rows, *rows[:70]]) + "\n")
     table = wi.Table(path, "who", {"ward": ["x", "y"]})
     session = Session(table, PLAN, tmp_path / "ledger.db", share="1/2")
-    with pytest.warns(UserWarning, match=r"rows of 70 of 200 privacy units \(35\.0%\); with 2: 0"):
+    with pytest.warns(
+        UserWarning, match=r"70 of 270 rows \(25\.9%\), of 35\.0% of the people; with 2: 0"
+    ):
         session.ask(Rows(by="ward"))
     assert session.budget_state.debits == 1
     session.ask(Count(by=["ward"]))  # of which everyone is counted once

@@ -613,7 +613,12 @@ def check_limits(
     }[tightest]
     message = _describe_excess(views[tightest], asked, where, no_rho=not whole.rho)
     field, whole_budget = "quota" if tightest == "own" else tightest, budget_state.budget
-    ways = schedule.describe_ways(day, whole_budget) if schedule and field == "every" else ""
+    ways = ""
+    if schedule and field == "every":
+        ways = schedule.describe_ways(day, whole_budget)
+        limit = whole.rho if asked.epsilon >= encoding.INFINITE_UNITS else whole.epsilon
+        if not drop_dust(views["every"].room(asked), limit, budget_state.debits):
+            message = f"this period's share of the budget is spent; {message}"
     raise BudgetRefused(message, field=field, hint=ways)
 
 

@@ -24,6 +24,7 @@ from whosin.errors import (
     UnknownName,
     WhosinError,
     invalid_value,
+    warn_caller,
 )
 from whosin.exact import format_figures, rational
 from whosin.ledger import budget_state as states
@@ -427,7 +428,12 @@ class Ledger(Registry):
                 )
             return {name: Quota(limit, before.spent, ends, named)}
 
-        return self._change_quotas(dataset, "set", name, change)
+        state = self._change_quotas(dataset, "set", name, change)
+        for each in self._store.missing_roles(state.accounts.quotas[name].members):
+            warn_caller(
+                f"the ledger's server has no role {each!r}: only a curator could ask in that name"
+            )
+        return state
 
     def move_quota(self, dataset: str, name: str, share: object, to: str) -> BudgetState:
         """Move a share of the total, unspent, from one quota to another one."""

@@ -144,10 +144,10 @@ class RegisteredTable:
         return {"registration": self.entry(), **self.registration.named}
 
     def asked(self, registration: Registration) -> dict[str, Any]:
-        """A question's registration, once checked, as its debit records it: the schema by its
+        """A question's registration, once checked, as its debit records it: the schema by the
         digest, and the source by that of the dataset, which it is."""
         data = registration.to_dict()
-        schema = encoding.digest_text(encoding.canonical_json(data["schema"]))
+        schema = encoding.digest_text(encoding.canonical_json(dict(self.registration.schema)))
         source = _commit_fingerprints(self.registration.source, self.key)
         return {**data, "schema": schema, "source": source}
 
@@ -237,8 +237,9 @@ class RegisteredTable:
         if registration.part and registration.part != mine.part:
             known, asked = (_part_words(each.part) for each in (mine, registration))
             return f"{known}, and this has {asked}"
-        if registration.schema != mine.schema:
-            return f"other columns: {_describe_columns(mine.schema, registration.schema)}"
+        schema = self._readable_columns(registration, "", mine.schema, registration.schema)
+        if registration.schema != schema:
+            return f"other columns: {_describe_columns(schema, registration.schema)}"
         for name, domain in registration.domains.items():
             if name not in mine.domains:
                 return f"no domain for {name!r}, and this declares {_domain_words(domain)}"
@@ -262,6 +263,8 @@ class RegisteredTable:
             if name not in mine.tables:
                 return f"no further table {name!r}, and this has one"
             known = mine.tables[name]
+            schema = self._readable_columns(registration, name, known["schema"], table["schema"])
+            known = {**known, "schema": schema}
             if {**table, "max_rows": 1} != {**known, "max_rows": 1}:
                 return f"another table {name!r}: {_describe_difference(table, known)}"
             if table.get("max_rows", 1) > known.get("max_rows", 1):
@@ -275,6 +278,24 @@ class RegisteredTable:
                 return f"{what}: the source has changed, or is not the one it was"
         return None
 
+    def _readable_columns(
+        self, registration: Registration, table: str, mine: Any, other: Any
+    ) -> dict[str, str]:
+        """The registered columns; of a table on a server, those that its role may read."""
+        before, now = (
+            _table_fingerprints(each, table).get(LIVE_TABLE)
+            for each in (
+                self.registration.source,
+                _seal_fingerprints(registration.source, self.key),
+            )
+        )
+        role_chooses = before is not None and before == now
+        return {name: kind for name, kind in mine.items() if name in other or not role_chooses}
+
+    def corrects(self, registration: Registration) -> bool:
+        """Whether only the domains of a table are declared otherwise."""
+        return self.difference(replace(registration, domains={})) is None
+
     def check(self, dataset: str, registration: Registration | None) -> None:
         """A question keeps within what was registered."""
         if registration is None:
@@ -285,6 +306,8 @@ class RegisteredTable:
                 "its curator can record the change with whosin ledger amend, or release --amend "
                 "(amend=True)"
             )
+            if result.endswith("and is missing"):
+                way += "; whosin ledger answers shows what was paid for"
             if result.startswith(("the privacy unit", "another universe")):
                 way = "whom a budget protects is set once and for all"
             raise BudgetRefused(f"dataset {dataset!r} was registered with {result}; {way}")

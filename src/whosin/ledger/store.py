@@ -19,7 +19,7 @@ import re
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -563,6 +563,14 @@ class Store:
             raise InvalidInput(message, field="who", value=who, hint=hint)
         return who or str(user)
 
+    def missing_roles(self, names: Iterable[str]) -> list[str]:
+        """Which names nobody can sign in as; a file knows none."""
+        if self.sqlite:
+            return []
+        with self.reading() as connection:
+            known = {row[0] for row in connection.execute("SELECT rolname::text FROM pg_roles")}
+        return [name for name in names if name not in known]
+
     def make_functions(self, connection: Any) -> None:
         """Make the functions of a server in the schema that holds the tables."""
         (schema,) = connection.execute("SELECT quote_ident(current_schema())").fetchone()
@@ -625,6 +633,10 @@ class Store:
             reason = describe_failure(error)
             if reason == LOCKED_REASON and self.heads is not None and not self.heads.has_locks():
                 reason = NO_LOCKS_REASON
+            if reason in CONNECTION_REASONS.values():
+                options = self.address.options
+                place = f"{options.get('host', 'localhost')}:{options.get('port', 5432)}"
+                reason = f"{reason} ({place})"
             raise StoreFailed(f"the ledger cannot be used: {reason}; no answer was given") from None
 
 

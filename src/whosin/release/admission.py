@@ -249,7 +249,7 @@ class Admission:
         state = self.state
         if not self.curator or state.registered is None or state.debits:
             return False
-        return state.registered.difference(replace(self.registration, domains={})) is None
+        return state.registered.corrects(self.registration)
 
     def _check_registered(self) -> None:
         """Someone who may not decide finds everything decided."""
@@ -319,8 +319,10 @@ def foresee_release(  # noqa: PLR0913 (all by name)
     left = left_for_questions(ledger, state, [each.query for each in estimates], table)
     if state.registered is not None and state.registered.registration.universe is None:
         registration = replace(registration, universe=None)
-    changed = state.registered and state.registered.difference(registration)
-    amended = bool(changed) and (amend or not state.debits)
+    held = state.registered
+    changed = held is None or held.difference(registration) is not None
+    corrects = held is None or (not state.debits and held.corrects(registration))
+    amended = changed and (amend or corrects)
     about = table, plan, estimates, registration
     try:
         check_schedule(state, schedule)

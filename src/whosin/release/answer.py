@@ -235,7 +235,8 @@ class Answer(Displayed):
         """What counts in the answer, in words: whose rows, how many, between which ends; and that
         the interval does not cover what this leaves out."""
         counted = self.question.get("counted")
-        said = "" if counted is None else bounds_statement(counted, "low" in self.columns)
+        interval, kind = "low" in self.columns, self.question.get("query")
+        said = "" if counted is None else bounds_statement(counted, interval, kind)
         if where := self.question.get("where"):
             said = f"Only rows where {where} count" + (said and f"; {said[0].lower()}{said[1:]}")
         if self._at_end:

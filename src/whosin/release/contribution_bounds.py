@@ -12,6 +12,7 @@ An interval is about the noise. What bounding and clamping leave out is said in 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -45,6 +46,17 @@ from whosin.release.row_values import sample_rows as sample_rows
 from whosin.release.table import Table
 
 NOT_COVERED = "The interval is for the noise: it does not cover what this leaves out."
+TOTAL_NOT_COVERED = f"{NOT_COVERED[:-1]}, and the true total may be far outside it."
+ROW_TOTALS = ("rows", "sum")
+"""Kinds of answers that every row left out makes smaller, or a sum's term."""
+
+BOUND_STEPS = (2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1_000)
+MAX_CUT_SHARE = 1 / 3
+"""The part of the privacy units that a contribution bound leaves something out of unasked."""
+MAX_LOST_SHARE = 0.1
+"""The part of the rows that bounds leave out unasked of a number of rows or of a sum."""
+MAX_LARGER_BOUNDS = 3
+"""Larger bounds of which the look says what they would leave out."""
 
 
 @dataclass(frozen=True)
@@ -195,7 +207,7 @@ def _read_number(text: str) -> float | str | None:
     return text.lower() if text.lower() in ("true", "false") else None
 
 
-def bounds_statement(counted: Mapping[str, Any], interval: bool) -> str:
+def bounds_statement(counted: Mapping[str, Any], interval: bool, kind: object = None) -> str:
     """The contribution bounds and clamps of an answer, in a sentence or two, from its plain data.
 
     Args:
@@ -239,7 +251,8 @@ def bounds_statement(counted: Mapping[str, Any], interval: bool) -> str:
     bounds = (rows, groups, counted.get("max_periods"))
     leaves_out = not counted["by_row"] and bounds != (None, None, None)
     changes = leaves_out or counted["ranges"] or outside
-    return f"{said} {NOT_COVERED}" if interval and changes else said
+    uncovered = TOTAL_NOT_COVERED if leaves_out and kind in ROW_TOTALS else NOT_COVERED
+    return f"{said} {uncovered}" if interval and changes else said
 
 
 def _describe_periods(periods: int, gap: int) -> str:
@@ -575,3 +588,98 @@ def contribution_policies(table: Table, queries: Sequence[Any]) -> list[Contribu
             result.append(query.contribution_policy(query.restrict_table(table)))
     mistakes.raise_all()
     return result
+
+
+@dataclass(frozen=True)
+class BoundLook:
+    """How many privacy units have more than a contribution bound of a question lets count.
+
+    Attributes:
+        larger: larger bounds, each with how many would have more than that, or would be `lost`.
+        rows: rows of a total (`ROW_TOTALS`), and `lost`, about how many of them the bound leaves
+            out, `missed` with the question's other bound; none for other questions.
+    """
+
+    question: str
+    bound: str
+    most: int
+    units: int
+    above: int
+    larger: tuple[tuple[int, int], ...] = ()
+    rows: int = 0
+    lost: int = 0
+    missed: int = 0
+
+    @property
+    def loses_rows(self) -> bool:
+        """Whether a total misses so many rows that the person should say that this is meant."""
+        return self.missed > MAX_LOST_SHARE * self.rows
+
+    @property
+    def asks(self) -> bool:
+        """Whether it cuts so many that the person should say that this is meant."""
+        return self.loses_rows or self.above > MAX_CUT_SHARE * self.units
+
+
+def look_at_bounds(
+    table: Table, query: Any, policy: ContributionPolicy, known: dict[Any, dict[str, int]]
+) -> list[BoundLook]:
+    """How many privacy units the bounds of a question leave something out of, if any. Bounds that
+    leave nothing out of all rows leave nothing out of those that meet a condition; and of columns
+    that are the same in all rows of a unit one row says all, but for how many rows there are.
+
+    Args:
+        known: what was found for other questions.
+    """
+    stated = {"max_rows_per_group": policy.max_rows_per_group, "max_groups": policy.max_groups}
+    if not query.about_rows and not may_vary(table.domains, tuple(query.names(table))):
+        stated["max_rows_per_group"] = None
+    cells = query.cells(table) if hasattr(query, "cells") else GroupGrid((), ())
+    steps = {
+        bound: (most, *_larger_bounds(bound, most, cells))
+        for bound, most in stated.items()
+        if most is not None
+    }
+    if table.one_row or not steps:
+        return []
+    row: dict[str, int] = {}
+    for where in dict.fromkeys((None, query.where)):
+        key = table.data.op(), cells, tuple(steps.items()), where
+        if key not in known:
+            rows = filter_rows(table.data, table, where)
+            owned = rows.filter(rows[table.privacy_unit].notnull())
+            coded = cells.coded(owned, whose=owned[table.privacy_unit])
+            grouped = coded.group_by(["whose", *cells.names]).aggregate(n=coded.count())
+            n, tried, figures = grouped["n"], steps.get("max_rows_per_group", ()), {}
+            over = {f"over_{most}": (n - most).clip(0).sum() for most in tried}
+            units = grouped.group_by("whose").aggregate(
+                max_rows_per_group=n.max(), max_groups=grouped.count(), rows=n.sum(), **over
+            )
+            for name, most in [(name, most) for name, tried in steps.items() for most in tried]:
+                above = units[name] - most
+                share = units["rows"] * above.clip(0) / units["max_groups"]
+                lost = share if name == "max_groups" else units[f"over_{most}"]
+                figures[f"{name}_{most}"] = (above > 0).sum()
+                figures[f"lost_{name}_{most}"] = lost.sum()
+            figures |= {"units": units.count(), "rows": units["rows"].sum()}
+            [found] = table.engine.run(units.aggregate(**figures)).to_pylist()
+            known[key] = {name: round(value or 0) for name, value in found.items()}
+        row = known[key]
+        if not any(row[f"{bound}_{each[0]}"] for bound, each in steps.items()):
+            break
+    total, result = query.kind in ROW_TOTALS, []
+    missed = sum(row[f"lost_{bound}_{most}"] for bound, (most, *_) in steps.items())
+    for bound, (most, *others) in steps.items():
+        if above := row[f"{bound}_{most}"]:
+            kind = f"lost_{bound}" if total else bound
+            larger = tuple((each, row[f"{kind}_{each}"]) for each in others)
+            rows = (row["rows"], row[f"{kind}_{most}"], missed) if total else ()
+            result.append(BoundLook(query.title, bound, most, row["units"], above, larger, *rows))
+    return result
+
+
+def _larger_bounds(bound: str, most: int, cells: GroupGrid) -> list[int]:
+    """The next larger bounds in round numbers; nobody is in more groups than there are."""
+    ceiling = cells.most if bound == "max_groups" else math.inf
+    larger = [least for least in BOUND_STEPS if most < least < ceiling][:MAX_LARGER_BOUNDS]
+    return larger or ([int(ceiling)] if most < ceiling < math.inf else [])

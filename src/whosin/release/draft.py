@@ -17,6 +17,7 @@ from typing import Any
 
 from whosin.documents import read_csv, toml_line
 from whosin.errors import InvalidInput, UnknownName, require_extras
+from whosin.release.contribution_bounds import BOUND_STEPS
 from whosin.release.domains import respelled_days
 from whosin.release.engines import DuckDB
 from whosin.release.queries import QUERIES
@@ -31,7 +32,6 @@ MAX_LISTED_VALUES = 50
 MAX_LINE_LETTERS = 100
 MAX_UNITS_ABOVE = 0.05
 """The share of the privacy units that a bound from the rows leaves rows out of."""
-BOUND_STEPS = (2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1_000)
 UNIT_NAME_PATTERN = re.compile(
     r"(person|patient|participant|subject|member|customer|client|user|pupil|student|employee|"
     r"household|respondent|resident|individual)?[_ -]?(id|no|nr|number|key)|person|patient",

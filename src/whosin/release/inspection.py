@@ -5,7 +5,6 @@ Nothing here goes through a ledger, so nothing of it may be published.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
@@ -19,12 +18,13 @@ from whosin.ledger import Ledger
 from whosin.release.column_expressions import Cellular, GroupGrid, add_levels
 from whosin.release.conditions import condition_columns, parse_condition
 from whosin.release.contribution_bounds import (
+    BoundLook,
     ContributionPolicy,
     CostWarning,
     column_behind,
     contribution_policies,
     filter_rows,
-    may_vary,
+    look_at_bounds,
 )
 from whosin.release.cost import CostEstimate
 from whosin.release.domains import (
@@ -178,10 +178,6 @@ def _numbered_values(value: Any, domain: Range | Dates) -> tuple[Any, tuple[floa
 MAX_NAMED_VALUES = 5
 """Undeclared values of a column that are named, the most frequent first."""
 MAX_UNDECLARED_SHARE = 0.5
-MAX_CUT_SHARE = 1 / 3
-"""The part of the privacy units that a contribution bound leaves something out of unasked."""
-MAX_LARGER_BOUNDS = 3
-"""Larger bounds of which the look says what they would leave out."""
 
 
 @dataclass(frozen=True)
@@ -216,27 +212,6 @@ class ColumnLook:
         """Whether a release should not be paid for before somebody has looked at this column."""
         mostly = self.undeclared > MAX_UNDECLARED_SHARE * self.rows
         return bool(self.empty or self.alike) or mostly
-
-
-@dataclass(frozen=True)
-class BoundLook:
-    """How many privacy units have more than a contribution bound of a question lets count.
-
-    Attributes:
-        larger: larger bounds, each with how many would have more than that.
-    """
-
-    question: str
-    bound: str
-    most: int
-    units: int
-    above: int
-    larger: tuple[tuple[int, int], ...] = ()
-
-    @property
-    def asks(self) -> bool:
-        """Whether it cuts so many that the person should say that this is meant."""
-        return self.above > MAX_CUT_SHARE * self.units
 
 
 @dataclass(frozen=True)
@@ -429,7 +404,7 @@ def run_preflight(
     bounds = dict.fromkeys(
         look
         for query, policy in zip(queries, policies, strict=True)
-        for look in _look_at_bounds(query.restrict_table(table), query, policy, known)
+        for look in look_at_bounds(query.restrict_table(table), query, policy, known)
     )
     scopes: dict[str, dict[str | None, None]] = {}
     for policy, query in zip(policies, queries, strict=True):
@@ -484,60 +459,6 @@ def _used_part(domain: Domain, span: float) -> float | None:
         return None
     low, high = map(float, domain.bounds)
     return float(span) / (high - low) if high > low else None
-
-
-def _look_at_bounds(
-    table: Table, query: Any, policy: ContributionPolicy, known: dict[Any, dict[str, int]]
-) -> list[BoundLook]:
-    """How many privacy units the bounds of a question leave something out of, if any. Bounds that
-    leave nothing out of all rows leave nothing out of those that meet a condition; and of columns
-    that are the same in all rows of a unit one row says all, but for how many rows there are.
-
-    Args:
-        known: what was found for other questions.
-    """
-    limits = {"max_rows_per_group": policy.max_rows_per_group, "max_groups": policy.max_groups}
-    if not query.about_rows and not may_vary(table.domains, tuple(query.names(table))):
-        limits["max_rows_per_group"] = None
-    stated = {bound: most for bound, most in limits.items() if most is not None}
-    if table.one_row or not stated:
-        return []
-    cells = query.cells(table) if hasattr(query, "cells") else GroupGrid((), ())
-    row: dict[str, int] = {}
-    for where in dict.fromkeys((None, query.where)):
-        key = table.data.op(), cells, tuple(stated.items()), where
-        if key not in known:
-            rows = filter_rows(table.data, table, where)
-            owned = rows.filter(rows[table.privacy_unit].notnull())
-            coded = cells.coded(owned, whose=owned[table.privacy_unit])
-            grouped = coded.group_by(["whose", *cells.names]).aggregate(n=coded.count())
-            units = grouped.group_by("whose").aggregate(
-                max_rows_per_group=grouped["n"].max(), max_groups=grouped.count()
-            )
-            above = {
-                f"{bound}_{least}": (units[bound] > least).sum()
-                for bound, most in stated.items()
-                for least in (most, *_larger_bounds(bound, most, cells))
-            }
-            found = table.engine.run(units.aggregate(units=units.count(), **above))
-            known[key] = found.to_pylist()[0]
-        row = known[key]
-        if not any(row[f"{bound}_{most}"] for bound, most in stated.items()):
-            break
-    result = []
-    for bound, most in stated.items():
-        if cut := int(row[f"{bound}_{most}"] or 0):
-            steps = _larger_bounds(bound, most, cells)
-            larger = tuple((least, int(row[f"{bound}_{least}"])) for least in steps)
-            result.append(BoundLook(query.title, bound, most, int(row["units"]), cut, larger))
-    return result
-
-
-def _larger_bounds(bound: str, most: int, cells: GroupGrid) -> list[int]:
-    """The next larger bounds in round numbers; nobody is in more groups than there are."""
-    ceiling = cells.most if bound == "max_groups" else math.inf
-    larger = [least for least in BOUND_STEPS if most < least < ceiling][:MAX_LARGER_BOUNDS]
-    return larger or ([int(ceiling)] if most < ceiling < math.inf else [])
 
 
 def _look_at_groups(table: Table, query: Any, least: int) -> GroupLook:

@@ -322,12 +322,8 @@ class Table:
         """The contribution bound of a query: its own, or the table's."""
         result = int(getattr(self, field)) if own is None else read_whole(own, field, 1, MAX_ROWS)
         if self.by_row and result > 1:
-            raise InvalidInput(
-                f"{field} is {result}, and each row is one person",
-                field=field,
-                value=result,
-                hint="leave it out",
-            )
+            message = f"{field} is {result}, and each row is one person"
+            raise InvalidInput(message, field=field, value=result, hint="leave it out")
         return 1 if self.of_people else result
 
     def at_default(self, field: str, own: int | None) -> bool:
@@ -356,15 +352,17 @@ class Table:
             return self.domains[column]
         name = self.column(column)
         if name not in self.domains:
+            message, hint = "has no declared domain", "declare its values or its range in [domains]"
+            if name == self.privacy_unit:
+                message, hint = "says whose row it is", "ask about something that many people share"
             error = InvalidInput(
-                f"column {name!r} has no declared domain",
-                field="column",
-                value=name,
-                hint="declare its values or its range in [domains]",
+                f"column {name!r} {message}", field="column", value=name, hint=hint
             )
-            numbers = numbers or self.type(name).is_numeric()
-            example: object = "0..100" if numbers else ["…", "…"]
-            error.paste = f"{toml_line(name, example)}  # below [domains]"
+            example: object = ["…", "…"]
+            if numbers or self.type(name).is_numeric():
+                example = "0..100"
+            if name != self.privacy_unit:
+                error.paste = f"{toml_line(name, example)}  # below [domains]"
             raise error
         return self.domains[name]
 

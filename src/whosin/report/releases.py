@@ -51,13 +51,8 @@ from whosin.report.table_views import MAX_TERMINAL_ROWS, answer_chart, answer_ta
 
 if TYPE_CHECKING:
     from whosin.release.accuracy import Suggestion
-    from whosin.release.inspection import (
-        BoundLook,
-        ColumnLook,
-        GroupLook,
-        InspectionFinding,
-        Preflight,
-    )
+    from whosin.release.contribution_bounds import BoundLook
+    from whosin.release.inspection import ColumnLook, GroupLook, InspectionFinding, Preflight
     from whosin.release.scenario import Scenario
 
 STAR_NOTE = f" {NOISY_MARK} Too noisy to read."
@@ -460,6 +455,9 @@ def describe_answer(answer: Answer, request: str = "", full: bool = False) -> Te
     else:
         if has_chart(answer):
             parts.append(Chart(partial(answer_chart, answer)))
+        periods = (answer.question.get("counted") or {}).get("max_periods") or 1
+        if periods > 1:
+            parts.append(note(f"A person counts in up to {periods} periods of a total."))
         parts.append(answer_table(answer))
     parts += map(note, filter(None, (answer.noisy_note, answer.statement)))
     aside = f"{cost_words(answer.cost)}; {answer.noise}"
@@ -589,9 +587,7 @@ def describe_preflight(found: Preflight) -> list[str]:
         if parts:
             lines.append(f"{each.column}: {'; '.join(parts)}")
     lines += [
-        f"{each.question}: {each.bound} = {each.most} leaves out "
-        f"{'groups' if each.bound == 'max_groups' else 'rows'} of {format_count(each.above)} of "
-        f"{format_count(each.units)} privacy units ({format_percent(each.above / each.units)})"
+        f"{each.question}: {each.bound} = {each.most} leaves out {_describe_cut(each)}"
         f"{_larger_bounds(each)}"
         for each in found.bounds
     ]
@@ -612,17 +608,30 @@ def describe_preflight(found: Preflight) -> list[str]:
     return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
 
 
+def _describe_cut(look: BoundLook) -> str:
+    """Of a total the rows that a bound leaves out, else whose."""
+    units = format_percent(look.above / look.units)
+    if look.rows:
+        rows = f"{format_count(look.lost)} of {format_count(look.rows)} rows"
+        return f"{rows} ({format_percent(look.lost / look.rows)}), of {units} of the people"
+    what = "groups" if look.bound == "max_groups" else "rows"
+    above = f"{format_count(look.above)} of {format_count(look.units)}"
+    return f"{what} of {above} privacy units ({units})"
+
+
 def describe_cuts(looks: Sequence[BoundLook]) -> str:
     """What bounds of one question leave out: "max_groups = 2 leaves out groups of many people"."""
     bounds = " and ".join(f"{each.bound} = {each.most}" for each in looks)
     kinds = " and ".join("groups" if each.bound == "max_groups" else "rows" for each in looks)
     leave = "leaves" if len(looks) == 1 else "leave"
-    return f"{bounds} {leave} out {kinds} of more than a third of the privacy units"
+    of_units = f"{kinds} of more than a third of the privacy units"
+    of_rows = "more than a tenth of the rows"
+    return f"{bounds} {leave} out {of_rows if looks[0].loses_rows else of_units}"
 
 
 def _larger_bounds(look: BoundLook) -> str:
     """What larger bounds would leave out, until nobody is left out."""
-    shares = [(bound, above / look.units) for bound, above in look.larger]
+    shares = [(bound, above / (look.rows or look.units)) for bound, above in look.larger]
     shown = [each for at, each in enumerate(shares) if not at or shares[at - 1][1]]
     words = ", ".join(f"{bound}: {format_percent(share)}" for bound, share in shown)
     return f"; with {words}" if words else ""

@@ -63,6 +63,9 @@ Continued = Annotated[
 Amend = Annotated[
     bool, typer.Option("--amend", help="Go on with another file, other domains or bounds.")
 ]
+PlanShare = Annotated[
+    str | None, typer.Option(help="The part of the plan's budget for this, such as 1/10.")
+]
 NoPreflight = Annotated[
     bool, typer.Option("--no-preflight", help="Skip the look at the rows before it pays.")
 ]
@@ -70,6 +73,7 @@ NoPreflight = Annotated[
 
 def release(
     scenario: ScenarioFile,
+    share: PlanShare = None,
     dry_run: DryRun = False,
     ledger: OtherLedger = None,
     request: Continued = None,
@@ -96,10 +100,15 @@ def release(
     output.check(new=not dry_run)
     if continues is not None:
         refuse_options({"--new-people": new_people or None}, "--continues")
-    loaded = load_scenario(scenario, ledger=ledger)
+    loaded = take_share(load_scenario(scenario, ledger=ledger), share)
     choices = SessionChoices(request, amend, again, new_people)
     options = {"dry_run": dry_run, "preflight": not no_preflight, "yes": yes}
     answer_scenario(loaded, choices, output, continues, **options)
+
+
+def take_share(loaded: Scenario, share: str | None) -> Scenario:
+    """The scenario with a share of its own, if one is given."""
+    return loaded if share is None else replace(loaded, budget={**loaded.budget, "share": share})
 
 
 @dataclass(frozen=True)
@@ -478,9 +487,7 @@ def sql(
     explain: Annotated[
         bool, typer.Option("--explain", help="Print the scenario that it becomes; ask nothing.")
     ] = False,
-    share: Annotated[
-        str | None, typer.Option(help="The part of the plan's budget for this, such as 1/10.")
-    ] = None,
+    share: PlanShare = None,
     dry_run: DryRun = False,
     ledger: OtherLedger = None,
     request: Continued = None,
@@ -505,10 +512,7 @@ def sql(
 
     output = Output(report, reader, save, json)
     output.check(new=not (dry_run or explain))
-    loaded = load_scenario(scenario, asked=False, ledger=ledger)
-    if share is not None:
-        loaded = replace(loaded, budget={**loaded.budget, "share": share})
-    loaded = loaded.asking(select)
+    loaded = take_share(load_scenario(scenario, asked=False, ledger=ledger), share).asking(select)
     if explain:
         data = _sql_scenario(scenario, loaded)
         print_json(data) if json else print(toml_text(data), end="")

@@ -128,6 +128,15 @@ class PostgreSQL:
     def describe(self, connection: Any, address: Address, views: bool) -> DatabaseTable:
         listed = {_spell_table(row): row for row in _fetch_rows(connection, TABLES_QUERY)}
         name = address.table.removeprefix(f"{DEFAULT_SCHEMA}.")
+        if not listed:
+            [(role, database)] = _fetch_rows(connection, "SELECT current_user, current_database()")
+            raise InvalidInput(
+                f"role {role!r} may read no table of database {database!r}",
+                field="table",
+                value=address.table,
+                hint=f"GRANT SELECT ON {address.table} TO {role}; outside the schema public, GRANT "
+                "USAGE on its schema too, and write ::schema.table",
+            )
         if name not in listed:
             raise unknown_table(address.table, self.tables(connection, views), ())
         schema, table, number, plain = listed[name]

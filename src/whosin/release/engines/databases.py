@@ -79,6 +79,12 @@ class Address:
     known: bool = True
 
     @property
+    def place(self) -> str:
+        """The host and port of a server, where the address says them."""
+        at = urlsplit(self.uri).netloc.rpartition("@")[2]
+        return at if self.system == POSTGRESQL else ""
+
+    @property
     def remote(self) -> bool:
         """Whether it may be on another machine, so that no file of ours is it."""
         return self.system != SQLITE or not self.known
@@ -447,7 +453,7 @@ def _reach_database(address: Address) -> Iterator[None]:
         if "failed to connect" in (words := str(error).lower()):
             reason = find_connection_reason(words)
     if failed:
-        raise SourceUnreachable(address.system, reason)
+        raise SourceUnreachable(address.system, reason, address.place)
 
 
 @contextlib.contextmanager

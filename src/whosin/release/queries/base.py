@@ -348,7 +348,8 @@ class Query(ABC):
     ) -> tuple[CostWarning, ...]:
         """That "max_rows_per_group" or "max_groups" is at its default, where a column may differ
         between the rows of one privacy unit."""
-        varying = may_vary(table.domains, columns)
+        others = tuple(name for name in columns if name != table.privacy_unit)
+        varying = may_vary(table.domains, others)
         alone = varying and table.at_default(about, getattr(self, about))
         return (CostWarning(about, varying),) if alone else ()
 
