@@ -80,6 +80,15 @@ def test_answers_cost_what_the_dry_run_says(data, ledger) -> None:
         found["m"]
 
 
+@pytest.mark.parametrize("several", [[Count(), Count(where="x > 1")], (Count(),), []])
+def test_ask_takes_one_query_and_refuses_a_list_before_it_pays(data, ledger, several) -> None:
+    session = Session(data, PLAN, ledger)
+    with refused("query", hint=True):
+        session.ask(several, share="1/3")
+    assert debits(ledger) == 0
+    assert len(session.release([Count(), Count(where="x > 1")], share="1/3")) == 2
+
+
 def test_what_is_left_has_the_same_digits_wherever_it_is_said(data, ledger) -> None:
     with Session(data, PLAN, ledger, share="1/3") as first:
         first.ask(Count())

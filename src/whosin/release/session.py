@@ -376,7 +376,13 @@ class Session:
         noise: str = "laplace",
         again: bool | None = None,
     ) -> Answer:
-        """Answer one query, debited before it is drawn; as `release` does."""
+        """Answer one query, debited before it is drawn; as `release` does with several."""
+        if isinstance(query, list | tuple):
+            raise InvalidInput(
+                f"ask answers one query, and these are {len(query)}",
+                field="query",
+                hint="session.release([…], share=…) answers several",
+            )
         return self.release(query, share=share, noise=noise, again=again)[0]
 
     def sql(
