@@ -417,6 +417,21 @@ def test_a_default_share_above_what_is_left_is_refused(data, ledger) -> None:
     assert spent(ledger) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_what_is_left_counts_what_other_sessions_spent(data, ledger, noise) -> None:
+    """It said that a half was left of a dataset that had nothing left."""
+    plan = wi.calibrate(wi.Epsilon(1), delta=1e-6) if noise == "gaussian" else PLAN
+    first, second = (Session(data, plan, ledger, again=True) for _ in range(2))
+    first.ask(Count(), share="1/2", noise=noise)
+    second.ask(Count(), share="1/4", noise=noise)
+    with pytest.raises(BudgetRefused, match=r"and 0\.2\d* of .* is left in dataset 'people'"):
+        first.ask(Count(), share=1, noise=noise)
+    second.ask(Count(), share="0.2499999999", noise=noise)
+    with pytest.raises(BudgetRefused, match="nothing of the plan's budget is left") as said:
+        first.ask(Count(), share=1, noise=noise)
+    assert "at most" not in str(said.value) and debits(ledger) == 3
+
+
 def test_a_default_share_of_all_is_all_that_is_left(data, ledger) -> None:
     session = Session(data, PLAN, ledger, share=1)
     session.ask(Count(), share="1/4")

@@ -25,7 +25,7 @@ from whosin.ledger.entries import ReleaseRecord, same_question
 from whosin.ledger.registry import add_note, describe_unanswered
 from whosin.release.admission import Admission
 from whosin.release.answer import Answer, Release, read_answers, read_said
-from whosin.release.budget_allocation import estimate_batch_cost, read_queries
+from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.cost import (
     CostEstimate,
     Spending,
@@ -41,6 +41,7 @@ from whosin.release.requests import (
     describe_batch,
     describe_repeat,
     name_debits,
+    read_queries,
     read_request,
     require_new_files,
 )
@@ -227,9 +228,7 @@ class Session:
             return
         from whosin.release.inspection import look_before_debit
 
-        home = self.ledger, self.dataset
-        dated = self.share is None and self._admission.find_share(self.request) is not None
-        found = look_before_debit(self.table, asked, estimates, *home, dated=dated)
+        found = look_before_debit(self.table, asked, estimates, self.ledger, self.dataset)
         if found.stops or found.changed_periods:
             raise found.refuse("Session(…, preflight=False)", details=True)
         for line in found.lines:
@@ -452,13 +451,17 @@ class Session:
                 hint='give it, such as share="1/10", or share=1 for all of it; Session(…, share=1) '
                 "gives it for every batch",
             )
+        part, held = common_part(asked, self.table), self.budget_state
+        if part is not None:
+            held = held.seen_from(self.ledger.part_levels(self.dataset, [part])[part])
         new = estimate_batch_cost(
             self.table,
             self.plan,
             [query for number, query in enumerate(asked) if number not in paid],
-            spent.seen_from(common_part(asked, self.table), self.plan),
+            spent.seen_from(part, self.plan),
             share=share,
             capped=own,
+            held=held,
             **budget,
         )
         rest = iter(new)

@@ -280,8 +280,8 @@ def show_estimate(loaded: Scenario, choices: SessionChoices, *, json: bool) -> N
     loaded = loaded.keep_table()
     title, plan, table = loaded.title, loaded.plan, loaded.open_table()
     estimates = loaded.estimate_cost(table)
-    suggestions = suggest_changes(table, plan, loaded.queries, estimates, loaded.period_budget())
-    state = loaded.read_budget_state()
+    state, tried = loaded.read_budget_state(), (table, plan, loaded.queries, estimates)
+    suggestions = suggest_changes(*tried, loaded.period_budget(), state)
     asked: dict[str, Any] = {"table": table, "plan": plan, "estimates": estimates}
     asked |= {"share": loaded.own_share(state), "schedule": loaded.schedule or None}
     asked |= {"amend": choices.amend, "new_people": choices.new_people}
