@@ -988,7 +988,9 @@ def test_a_constant_column_is_suggested_where_a_bound_of_groups_costs() -> None:
     assert one[0].within == made.after
     said = suggestion_words(made)
     assert "only if it is publicly known" in said and "constant = true" in said
-    again = suggest_changes(constant, LAPLACE, asked, estimate_batch_cost(constant, LAPLACE, asked), {})
+    again = suggest_changes(
+        constant, LAPLACE, asked, estimate_batch_cost(constant, LAPLACE, asked), {}
+    )
     assert ("constant", ("sex",)) not in [(each.change, each.about) for each in again]
     assert "constant" not in {
         each.change for each in suggest_changes(evenly(10), LAPLACE, asked, before, {})

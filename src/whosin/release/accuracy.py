@@ -370,7 +370,11 @@ def list_unreadable(
         return math.fsum((cost.rho if gaussian else cost.epsilon) / n for cost, n in costs)
 
     needed = (
-        (each.title, each.readable_from or 0.0, each.readable_unit + " in a group" * (each.groups > 1))
+        (
+            each.title,
+            each.readable_from or 0.0,
+            each.readable_unit + " in a group" * (each.groups > 1),
+        )
         for each in beyond
     )
     return tuple(needed), spent(beyond) / (spent(estimates) or 1.0)

@@ -28,7 +28,6 @@ from whosin.errors import (
     UnknownName,
     WhosinError,
     at,
-    invalid_value,
     shorten,
     spell,
 )
@@ -560,7 +559,7 @@ def _improve_parts(
 ROUNDING_UNITS = 10**3  # by which all costs of a batch are rounded up, at the most
 
 
-def estimate_batch_cost(
+def estimate_batch_cost(  # noqa: PLR0913 (all by name)
     table: Table,
     plan: Plan,
     queries: Query | Sequence[Query],

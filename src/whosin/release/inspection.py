@@ -180,8 +180,6 @@ MAX_NAMED_VALUES = 5
 MAX_UNDECLARED_SHARE = 0.5
 MAX_CUT_SHARE = 1 / 3
 """The part of the privacy units that a contribution bound leaves something out of unasked."""
-MAX_UNREADABLE_PART = 0.5
-"""The part of what is spent that goes unasked to answers that are too noisy to read."""
 MAX_LARGER_BOUNDS = 3
 """Larger bounds of which the look says what they would leave out."""
 
@@ -310,7 +308,7 @@ class Preflight:
     def asks(self) -> list[str]:
         """What somebody has to accept before it is paid for."""
         lost = self.lost > MAX_UNDECLARED_SHARE * self.rows
-        wasted = self.unreadable_part > MAX_UNREADABLE_PART
+        wasted = self.unreadable_part > MAX_UNDECLARED_SHARE
         describe_cuts = import_module("whosin.report.releases").describe_cuts
         cuts: dict[str, list[BoundLook]] = {}
         for look in self.bounds:
@@ -687,8 +685,7 @@ def _inspect_privacy_units(
         label = f"{most}" if most == before + 1 else f"{before + 1} to {most}"
         inside = (size > before) & (size <= most)
         figures[f"privacy units with {label} {'row' if most == 1 else 'rows'}"] = inside.sum()
-    last = SHOWN_SIZES[-1]
-    figures[f"privacy units with more than {last} rows"] = (size > last).sum()
+    figures[f"privacy units with more than {most} rows"] = (size > most).sum()
     figures["the most rows of one privacy unit"] = size.max()
     figures[f"privacy units with more rows than count, {table.max_rows_per_group}"] = (
         size > table.max_rows_per_group
@@ -697,4 +694,7 @@ def _inspect_privacy_units(
         said = ", declared constant" if grouped[column].constant else ""
         figures[f"{column}: privacy units in more than one cell{said}"] = (sizes[name] > 1).sum()
         figures[f"{column}: the most cells of one privacy unit"] = sizes[name].max()
-    return _find_figures(table, sizes, figures)
+    found, helps = _find_figures(table, sizes, figures), table.max_groups > 1
+    never = {f"{name}: privacy units in more than one cell" for name in table.domains if helps}
+    known = ("", "; if that is publicly known, constant = true makes the noise smaller")
+    return [replace(x, what=x.what + known[x.what in never and not x.rows]) for x in found]
