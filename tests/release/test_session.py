@@ -571,6 +571,34 @@ def test_a_session_looks_at_the_rows_before_it_pays(tmp_path):
 
 
 @pytest.mark.looks
+@pytest.mark.parametrize("first", [True, False])
+def test_a_release_that_is_stopped_amends_nothing(tmp_path, first):
+    """A misspelt domain became part of the history, although the release was stopped."""
+    rows = [f"p{number},{'mf'[number % 2]}" for number in range(400)]
+    path, ledger = tmp_path / "visits.csv", wi.Ledger(tmp_path / "ledger.db")
+    path.write_text("\n".join(["who,sex", *rows]) + "\n")
+
+    def session(values: str, **choices: object) -> Session:
+        table = wi.Table(path, "who", {"sex": list(values)}, name="visits")
+        return Session(table, PLAN, ledger, share="1/3", **choices)
+
+    opened = session("mf")
+    if first:
+        opened.ask(Count(by="sex"))
+    kept = ledger.budget_state("visits").head
+    wrong = session("mx", dataset="visits", amend=first)
+    for request in (wrong, session("mx", dataset="visits", amend=first, request="monday")):
+        with pytest.raises(BudgetRefused, match="before anything was spent"):
+            request.ask(Count(by="sex"))
+    assert ledger.budget_state("visits").head == kept
+    right = session("fm", dataset="visits", amend=first)
+    assert ledger.budget_state("visits").head == kept
+    assert right.ask(Count(by="sex"))
+    kinds = [entry.kind for entry in ledger.history("visits")]
+    assert kinds.count("amended") == 1 and kinds[-2] == "debit"
+
+
+@pytest.mark.looks
 def test_bounds_that_cut_many_people_are_said_before_a_session_pays(tmp_path):
     path = tmp_path / "visits.csv"
     rows = [f"p{number},{'xy'[number % 2]}" for number in range(200)]

@@ -117,6 +117,7 @@ class Session:
         self._named, self._again, self._looks = request is not None, again, preflight and curator
         self.request = uuid.uuid4().hex if request is None else read_request(request)
         self._notes: list[str] = []
+        self._looked: Sequence[Query] | None = None
         self._spent, self._batches = Spending(), dict[str, Batch]()
         self._about = read_statements(about or {})
         find = curator and dataset is None and not (request or amend or new_people or again)
@@ -207,6 +208,8 @@ class Session:
 
     def _admit(self, asked: Sequence[Query], budget: Mapping[str, Any]) -> None:
         price = partial(self._price, asked, self._spent, **budget)
+        if self._admission.will_amend:  # a release that is stopped leaves nothing in the history
+            self._look_at_rows(asked, price())
         self._admission.admit(self.request, asked, price, going_on=bool(self._batches))
 
     def _estimate_costs(
@@ -224,8 +227,9 @@ class Session:
 
     def _look_at_rows(self, asked: Sequence[Query], estimates: Sequence[CostEstimate]) -> None:
         """The curator's look, once for a batch, and never at one that was paid for."""
-        if not self._looks:
+        if not self._looks or self._looked is asked:
             return
+        self._looked = asked
         from whosin.release.inspection import look_before_debit
 
         found = look_before_debit(self.table, asked, estimates, self.ledger, self.dataset)
