@@ -95,7 +95,7 @@ def test_a_part_of_the_budget_tells_the_public_less(run, scenario):
 
 
 def test_after_a_release_the_pack_has_the_head(run, scenario, tmp_path):
-    code, out, _ = run("release", scenario, "--json")
+    code, out, _ = run("release", scenario, "--yes", "--json")
     assert code == 0
     head = json.loads(out)["budget_state"]["head"]
     data = json.loads(run("evidence", scenario, "--json")[1])
@@ -121,7 +121,7 @@ def test_a_pack_shows_what_was_recorded_and_what_was_said_later(run, scenario, c
     import jsonschema
 
     clock(today := "2031-05-06")
-    assert run("release", scenario)[0] == 0
+    assert run("release", scenario, "--yes")[0] == 0
     before = scenario.read_text()
     scenario.write_text(before.replace(ABOUT["decided_by"], "Somebody else"))
     data = json.loads(run("evidence", scenario, "--json")[1])
@@ -155,7 +155,7 @@ def test_a_public_number_of_people_is_in_all_papers(run, scenario, tmp_path):
     text = scenario.read_text().replace("[table]\n", "[table]\npeople = 61\n")
     scenario.write_text(text)
     officer = tmp_path / "1.html", "--for", "officer"
-    assert run("release", scenario, "--report", *officer)[0] == 0
+    assert run("release", scenario, "--yes", "--report", *officer)[0] == 0
     scenario.write_text(text.replace("people = 61\n", ""))
     opened = tmp_path / "2.html", "--for", "officer"
     assert run("ledger", "answers", tmp_path / "ledger.db", "--report", *opened)[0] == 0
@@ -281,8 +281,8 @@ def test_the_report_for_the_officer(run, scenario, tmp_path):
         code, out, _ = run("release", scenario, *options)
         assert (code, out) == (2, "") and not (tmp_path / "ledger.db").exists()
     whole, short = tmp_path / "whole.html", tmp_path / "short.html"
-    assert run("release", scenario, "--report", whole)[0] == 0
-    assert run("release", scenario, "--report", short, "--for", "officer")[0] == 0
+    assert run("release", scenario, "--yes", "--report", whole)[0] == 0
+    assert run("release", scenario, "--yes", "--report", short, "--for", "officer")[0] == 0
     assert len(short.read_text()) < len(whole.read_text()) / 2
     assert "the data board" in short.read_text() and '<svg class="marks' not in short.read_text()
     query = "SELECT COUNT(*) FROM hospital"
@@ -292,7 +292,7 @@ def test_the_report_for_the_officer(run, scenario, tmp_path):
 
 def test_a_pack_can_be_signed_and_says_what_it_leaves_open(run, scenario, tmp_path):
     """It has the digest of the answers, what is not promised, fields to sign, and what D_B is."""
-    digest = json.loads(run("release", scenario, "--json")[1])["digest"]
+    digest = json.loads(run("release", scenario, "--yes", "--json")[1])["digest"]
     assert run("evidence", scenario, "--save", tmp_path / "pack")[0] == 0
     data = json.loads((tmp_path / "pack" / "evidence.json").read_text())
     assert [each["digest"] for each in data["releases"]] == [digest]

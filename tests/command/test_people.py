@@ -372,7 +372,8 @@ def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path)
     assert (code, answer) == (1, None) and "sum: max_rows_per_group = " in err and "--yes" in err
     assert not (tmp_path / "ledger.db").exists()
     said = [line.partition("warning: ")[2] for line in err.splitlines()]
-    lost, days, *bounds = (line for line in said if line)
+    lost, days, *bounds, noisy = (line for line in said if line)
+    assert "too noisy to read: it needs " in noisy
     assert lost.startswith("1 of 7 rows")
     assert days.startswith("days: 1 of 7 rows have no number; 1 of 7 rows (14.3%)")
     # a and b have two rows in a ward, a is in two wards; c is within the bounds.
@@ -391,7 +392,8 @@ def test_the_look_says_what_is_lost_clamped_and_left_out(release, run, tmp_path)
     assert (
         code == 1
         and "3 of 5 rows" in err
-        and "rows without a privacy unit would be dropped; --yes" in err
+        and "rows without a privacy unit would be dropped; histogram: too noisy to read; --yes"
+        in err
     )
     path.write_text(path.read_text().replace("0..100", "0..100000"))
     code, _, err = release("january", "--amend", look=True)
@@ -629,7 +631,7 @@ def test_the_history_names_the_file_and_what_was_asked(release, run, tmp_path):
 def test_a_later_month_is_shown_again_whatever_it_is_called(release, run, tmp_path):
     """Its answers are in the dataset that it continued; another question of it is refused."""
     release("january")
-    _, paid, _ = release("february", "--continues", "january", look=True)
+    _, paid, _ = release("february", "--continues", "january", "--yes", look=True)
     for options in ((), ("--no-preflight",)):
         code, shown, err = release("february", *options)
         assert code == 0 and "asked before" in err and "dataset 'january'" in err

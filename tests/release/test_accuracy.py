@@ -20,7 +20,7 @@ from amounts import some
 from release_oracle import ENGINE
 from whosin import marginals, release
 from whosin.errors import BudgetRefused, InvalidInput
-from whosin.exact import format_figures
+from whosin.exact import format_figures, format_percent
 from whosin.ledger import encoding
 from whosin.marginals.estimation import estimate_table
 from whosin.release.accuracy import list_contained, plan_widths, suggest_changes
@@ -309,6 +309,24 @@ def test_below_a_number_of_rows_the_interval_is_the_whole_range(query: Query) ->
             assert said is not None and said.fills is fills
 
 
+@pytest.mark.parametrize(("weight", "asks"), [(4, False), (6, True)])
+def test_the_look_says_which_answers_need_more_rows_than_there_are(weight: int, asks: bool) -> None:
+    """A mean and a median were paid for that no number of rows of the table could make readable."""
+    from whosin.release.inspection import look_before_debit
+
+    table = evenly(400)
+    batch = [release.Count(), release.Median(column="age", where="age > 1", weight=weight)]
+    batch[0] = replace(batch[0], weight=10 - weight)
+    estimates = estimate_batch_cost(table, wi.calibrate(wi.Epsilon("1/16")), batch)
+    rows = 400
+    found = look_before_debit(table, batch, estimates)
+    assert estimates[0].readable_from < rows < estimates[1].readable_from
+    assert [title for title, _, _ in found.unreadable] == [estimates[1].title]
+    assert found.unreadable_part == pytest.approx(weight / 10, rel=1e-6)
+    assert [line for line in found.lines if "more weight" in line]
+    assert bool([each for each in found.asks if "too noisy to read" in each]) is asks
+
+
 def test_the_look_counts_the_groups_that_are_too_small() -> None:
     """Rows that count, of people: three of p, of whom two rows count, are two; "other" is none."""
     from whosin.release.inspection import run_preflight
@@ -594,6 +612,25 @@ def test_suggestions_are_what_the_changed_batch_says() -> None:
     assert (
         suggest_changes(table, LAPLACE, alone, estimate_batch_cost(table, LAPLACE, alone), {}) == []
     )
+
+
+def test_no_suggestion_needs_what_the_dataset_refuses(tmp_path: Path, run) -> None:
+    """Of a dataset without a δ it was suggested to plan with one."""
+    path = Path(write_scenario(tmp_path))
+    more = "".join(
+        f'[[queries]]\nkind = "count"\nname = "q{number}"\nwhere = "age > {number}"\n'
+        for number in range(40)
+    )
+    text = path.read_text()
+    path.write_text(text.partition("[[queries]]")[0] + more)
+    for expected in (True, False):
+        found = json.loads(run("release", path, "--dry-run", "--json")[1])["suggestions"]
+        assert ("gaussian" in [each["change"] for each in found]) is expected
+        few = '[budget]\nshare = "1/4"\n[[queries]]\nkind = "count"\n'
+        first = tmp_path / "first.toml"
+        first.write_text(text.partition("[[queries]]")[0] + few)
+        code, _, err = run("release", first, "--yes")
+        assert code == 0, err
 
 
 def test_suggestions_are_made_beside_a_question_with_a_width() -> None:
@@ -893,6 +930,14 @@ def test_widths_are_planned_within_the_share_of_the_period(
         allowed, most = (format_figures(each, 4, "down") for each in (whole / 2, whole))
         assert f"allows ε = {most}, of which this release may spend ε = {allowed}" in said
         assert "all of the budget" not in said
+        # What these widths need they need of a half: the whole promise has to allow twice that.
+        twice = planned["total"] * 2
+        assert planned["epsilon"] == planned["needed_of_target"] == pytest.approx(twice, rel=1e-6)
+        needs = format_figures(twice, 4, "up")
+        sure = [format_percent(1 / (1 + math.exp(-e)), "up") for e in (twice, planned["total"])]
+        assert f"share = 1/2 the whole promise has to allow ε = {needs}" in said
+        assert f"is 50.0% sure may become {sure[0]} sure; with share = 1, {sure[1]}." in said
+        assert "Without within" not in said and planned["others"] == []
         assert planned["fits"] is planned["target"]["enough"] is fits
         code, _, err = run("release", path, "--dry-run")
         assert code == (0 if fits else 1), err
@@ -906,6 +951,9 @@ def test_widths_of_means_say_for_how_many_rows(tmp_path: Path, run) -> None:
     path = Path(write_scenario(tmp_path, people="people = 3000"))
     path.write_text(path.read_text() + "within = 2\n")
     assert "of 3,000 rows" in " ".join(run("plan", path, "--accuracy")[1].split())
+    path.write_text(path.read_text() + '[[queries]]\nkind = "rows"\nname = "stays"\n')
+    said = " ".join(run("plan", path, "--accuracy")[1].split())
+    assert "Without within, all, stays: what is left of ε = " in said
     with pytest.raises(BudgetRefused) as error:
         estimate_batch_cost(table, LAPLACE, [replace(asked[0], within="1/100"), asked[1]])
     assert "for 1,500 rows a group" in str(error.value)
@@ -923,6 +971,30 @@ def test_a_session_of_widths_needs_no_share(tmp_path: Path) -> None:
             with pytest.raises(InvalidInput) as error:
                 session.ask(release.Count())
             assert error.value.field == "share"
+
+
+def test_a_constant_column_is_suggested_where_a_bound_of_groups_costs() -> None:
+    """max_groups = 3, which months needed, tripled the noise of counts by sex without a word."""
+    table, constant = (evenly.__wrapped__(10) for _ in range(2))
+    table.max_groups = constant.max_groups = 3
+    constant.domains["sex"] = replace(table.domains["sex"], constant=True)
+    asked = [release.Count(name="sexes", by="sex"), release.Rows(name="wards", by="ward")]
+    before = estimate_batch_cost(table, LAPLACE, asked)
+    found = suggest_changes(table, LAPLACE, asked, before, {})
+    made = next(each for each in found if each.about == ("sex",))
+    assert (made.change, made.query, made.before) == ("constant", "sexes", before[0].within)
+    assert made.after == estimate_batch_cost(constant, LAPLACE, asked)[0].within < made.before / 2
+    one = estimate_batch_cost(table, LAPLACE, [replace(asked[0], max_groups=1), asked[1]])
+    assert one[0].within == made.after
+    said = suggestion_words(made)
+    assert "only if it is publicly known" in said and "constant = true" in said
+    again = suggest_changes(
+        constant, LAPLACE, asked, estimate_batch_cost(constant, LAPLACE, asked), {}
+    )
+    assert ("constant", ("sex",)) not in [(each.change, each.about) for each in again]
+    assert "constant" not in {
+        each.change for each in suggest_changes(evenly(10), LAPLACE, asked, before, {})
+    }
 
 
 @pytest.mark.parametrize("reach", [10, 1000])

@@ -327,6 +327,10 @@ def test_the_curator_sees_how_many_rows_a_privacy_unit_has() -> None:
     assert found["ward: the most cells of one privacy unit"] == 2
     assert found["sex: privacy units in more than one cell, declared constant"] == 0
     assert found["rows without a privacy unit, which are dropped"] == 1
+    several = told(max_groups=2)
+    several.domains["sex"] = replace(several.domains["sex"], constant=False)
+    named = next(f.what for f in check_table(several) if f.what.startswith("sex: privacy units"))
+    assert "constant = true" in named and not any("constant = true" in what for what in found)
     alone = {f.what: f.rows for f in check_table(told(privacy_unit="row"))}
     assert alone["rows"] == alone["privacy units: each row is one"] == 7
 

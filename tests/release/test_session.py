@@ -80,6 +80,15 @@ def test_answers_cost_what_the_dry_run_says(data, ledger) -> None:
         found["m"]
 
 
+@pytest.mark.parametrize("several", [[Count(), Count(where="x > 1")], (Count(),), []])
+def test_ask_takes_one_query_and_refuses_a_list_before_it_pays(data, ledger, several) -> None:
+    session = Session(data, PLAN, ledger)
+    with refused("query", hint=True):
+        session.ask(several, share="1/3")
+    assert debits(ledger) == 0
+    assert len(session.release([Count(), Count(where="x > 1")], share="1/3")) == 2
+
+
 def test_what_is_left_has_the_same_digits_wherever_it_is_said(data, ledger) -> None:
     with Session(data, PLAN, ledger, share="1/3") as first:
         first.ask(Count())
@@ -408,6 +417,21 @@ def test_a_default_share_above_what_is_left_is_refused(data, ledger) -> None:
     assert spent(ledger) == pytest.approx(1)
 
 
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_what_is_left_counts_what_other_sessions_spent(data, ledger, noise) -> None:
+    """It said that a half was left of a dataset that had nothing left."""
+    plan = wi.calibrate(wi.Epsilon(1), delta=1e-6) if noise == "gaussian" else PLAN
+    first, second = (Session(data, plan, ledger, again=True) for _ in range(2))
+    first.ask(Count(), share="1/2", noise=noise)
+    second.ask(Count(), share="1/4", noise=noise)
+    with pytest.raises(BudgetRefused, match=r"and 0\.2\d* of .* is left in dataset 'people'"):
+        first.ask(Count(), share=1, noise=noise)
+    second.ask(Count(), share="0.2499999999", noise=noise)
+    with pytest.raises(BudgetRefused, match="nothing of the plan's budget is left") as said:
+        first.ask(Count(), share=1, noise=noise)
+    assert "at most" not in str(said.value) and debits(ledger) == 3
+
+
 def test_a_default_share_of_all_is_all_that_is_left(data, ledger) -> None:
     session = Session(data, PLAN, ledger, share=1)
     session.ask(Count(), share="1/4")
@@ -544,6 +568,34 @@ def test_a_session_looks_at_the_rows_before_it_pays(tmp_path):
     analyst = session("male", "Female", curator=False)  # never looks
     assert analyst.ask(Count(by=["sex"])) and not any("declared" in each for each in analyst.notes)
     assert analyst.budget_state.debits == 4
+
+
+@pytest.mark.looks
+@pytest.mark.parametrize("first", [True, False])
+def test_a_release_that_is_stopped_amends_nothing(tmp_path, first):
+    """A misspelt domain became part of the history, although the release was stopped."""
+    rows = [f"p{number},{'mf'[number % 2]}" for number in range(400)]
+    path, ledger = tmp_path / "visits.csv", wi.Ledger(tmp_path / "ledger.db")
+    path.write_text("\n".join(["who,sex", *rows]) + "\n")
+
+    def session(values: str, **choices: object) -> Session:
+        table = wi.Table(path, "who", {"sex": list(values)}, name="visits")
+        return Session(table, PLAN, ledger, share="1/3", **choices)
+
+    opened = session("mf")
+    if first:
+        opened.ask(Count(by="sex"))
+    kept = ledger.budget_state("visits").head
+    wrong = session("mx", dataset="visits", amend=first)
+    for request in (wrong, session("mx", dataset="visits", amend=first, request="monday")):
+        with pytest.raises(BudgetRefused, match="before anything was spent"):
+            request.ask(Count(by="sex"))
+    assert ledger.budget_state("visits").head == kept
+    right = session("fm", dataset="visits", amend=first)
+    assert ledger.budget_state("visits").head == kept
+    assert right.ask(Count(by="sex"))
+    kinds = [entry.kind for entry in ledger.history("visits")]
+    assert kinds.count("amended") == 1 and kinds[-2] == "debit"
 
 
 @pytest.mark.looks

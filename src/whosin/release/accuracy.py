@@ -7,6 +7,7 @@ with the change, and what it says is the estimate.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -15,11 +16,12 @@ from typing import Any
 from whosin.calibration import Plan, calibrate
 from whosin.errors import InvalidInput, WhosinError
 from whosin.exact import round_up
-from whosin.ledger import encoding
+from whosin.ledger import BudgetState, encoding
 from whosin.ledger.budget import Budget
 from whosin.release.budget_allocation import estimate_batch_cost, needed_shares, share_units
-from whosin.release.contribution_bounds import column_behind
+from whosin.release.contribution_bounds import column_behind, may_vary
 from whosin.release.cost import LAPLACE_QUANTILE, NORMAL_QUANTILE, OPTIMAL_SPLIT, CostEstimate
+from whosin.release.domains import DROP, Values
 from whosin.release.queries import Query
 from whosin.release.queries.base import GroupedQuery, Linear
 from whosin.release.table import Table
@@ -30,6 +32,11 @@ MIN_GAIN = 1.05
 MAX_LOSS = 0.995
 """What becomes of the errors of all other answers: nothing that their digits show."""
 SUGGESTED_DELTA = 1e-6
+DECLARED_CHANGES: dict[str, dict[str, Any]] = {
+    "closed": {"outside": DROP},
+    "constant": {"constant": True},
+}
+"""What a suggestion declares of a column."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +44,7 @@ class Suggestion:
     """A change of a scenario that was tried.
 
     Attributes:
-        change: "ask-once", "gaussian", "optimal" or "closed".
+        change: "ask-once", "gaussian", "optimal", "closed" or "constant".
         query: the title of the query whose answers become most better.
         before, after: 95% of its numbers are within this, without and with the change.
         about: what is changed: titles of queries, or columns.
@@ -67,18 +74,28 @@ def suggest_changes(
     queries: Sequence[Query],
     estimates: Sequence[CostEstimate],
     budget: Mapping[str, Any],
+    state: BudgetState | None = None,
 ) -> list[Suggestion]:
     """Up to three changes that make answers of a batch better, the best first. What has a width
-    (`within`) gets that under every change."""
+    (`within`) gets that under every change.
+
+    Args:
+        state: of the dataset that would pay, where the ledger knows it: what its plan refuses is
+            not suggested.
+    """
     if any(estimate.spend.alone for estimate in estimates):
         return []
     before = {id(each.query): each for each in estimates}
     found = []
     for made, asked, under, settings in _changes(table, plan, queries, budget):
+        needs = made.delta or plan.delta
+        if made.change == "gaussian" and state is not None and state.plan.delta < needs:
+            continue
         kept = table.last_estimate
         try:
-            closed = table.close_domain(made.about[0]) if made.change == "closed" else table
-            tried = estimate_batch_cost(closed, under, asked, **settings)
+            declared = DECLARED_CHANGES.get(made.change)
+            changed = table.change_domain(made.about[0], **declared) if declared else table
+            tried = estimate_batch_cost(changed, under, asked, **settings)
         except WhosinError:  # such a batch cannot be asked
             continue
         finally:
@@ -140,6 +157,8 @@ def _changes(
         yield Suggestion("optimal", "", 0.0, 0.0), queries, plan, split
     for column in _list_open_columns(table, queries, at_once)[:MAX_SUGGESTIONS]:
         yield Suggestion("closed", "", 0.0, 0.0, (column,)), queries, plan, settings
+    for column in _list_varying_columns(table, queries)[:MAX_SUGGESTIONS]:
+        yield Suggestion("constant", "", 0.0, 0.0, (column,)), queries, plan, settings
     if settings.get("noise", "laplace") == "laplace" and any(
         each.takes_gaussian for each in queries
     ):
@@ -163,6 +182,16 @@ def _list_open_columns(table: Table, queries: Sequence[Query], at_once: bool) ->
             policy = query.contribution_policy(query.restrict_table(table))
             found |= {column_behind(table.domains, name) for name in policy.others}
     return sorted(found & set(table.domains), key=lambda name: (_cell_count(table, name), name))
+
+
+def _list_varying_columns(table: Table, queries: Sequence[Query]) -> list[str]:
+    """Columns of categories by which a person may count in several groups, in the order asked."""
+    found = dict[str, None]()
+    for query in queries:
+        asked = query.restrict_table(table)
+        if isinstance(query, GroupedQuery) and query.bounds(asked).max_groups > 1:
+            found |= dict.fromkeys(may_vary(asked.domains, query.cells(asked).columns))
+    return [name for name in found if isinstance(table.domains.get(name), Values)]
 
 
 def _cell_count(table: Table, column: str) -> int:
@@ -220,6 +249,7 @@ class AccuracyPlan:
         fits: which of them can be had at once for that, the largest number of them.
         whole: what the plan has, of which a share or a period may be less.
         rows: of how many rows in a group `alone` and the costs are, where these depend on them.
+        others: queries without a width, which divide what is left.
     """
 
     titles: tuple[str, ...]
@@ -232,6 +262,17 @@ class AccuracyPlan:
     gaussian: bool
     whole: Fraction
     rows: tuple[int | None, ...]
+    others: tuple[str, ...]
+
+    @property
+    def needed(self) -> Fraction:
+        """What the plan needs, of which this release may spend the part that it may."""
+        return self.total * self.whole / self.allowed
+
+    @property
+    def left(self) -> Fraction:
+        """What the queries without a width divide."""
+        return max(self.allowed - self.total, Fraction(0))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data for JSON."""
@@ -245,6 +286,9 @@ class AccuracyPlan:
             "total": round_up(self.total),
             "allowed": float(self.allowed),
             "allowed_by_target": float(self.whole),
+            "needed_of_target": round_up(self.needed),
+            "others": list(self.others),
+            "left_for_others": float(self.left),
             "fits": all(self.fits),
         }
 
@@ -304,20 +348,36 @@ def plan_widths(
         gaussian,
         everything,
         tuple(rows),
+        tuple(query.title for query in queries if query.within is None),
     )
 
 
 def list_unreadable(
     estimates: Sequence[CostEstimate], rows: int
-) -> tuple[tuple[str, float, str], ...]:
-    """What each question needs, where that is more than all rows for every one of them."""
-    needed = [
-        (each.title, each.readable_from or 0.0, each.readable_unit)
+) -> tuple[tuple[tuple[str, float, str], ...], float]:
+    """What each question needs that needs more than all rows, and the part of what is spent that
+    goes to such questions. Streams that go on were paid for."""
+    beyond = [
+        each
         for each in estimates
-        if each.readable_unit != "sum"
+        if each.readable_unit != "sum" and (each.readable_from or 0.0) > rows and not each.first
     ]
-    beyond = len(needed) == len(estimates) and all(size > rows for _, size, _ in needed)
-    return tuple(needed) if beyond else ()
+    together = Counter(id(each.paid) for each in estimates)
+    gaussian = any(each.share.rho for each in estimates)
+
+    def spent(listed: Sequence[CostEstimate]) -> float:
+        costs = ((each.paid.cost, together[id(each.paid)]) for each in listed)
+        return math.fsum((cost.rho if gaussian else cost.epsilon) / n for cost, n in costs)
+
+    needed = (
+        (
+            each.title,
+            each.readable_from or 0.0,
+            each.readable_unit + " in a group" * (each.groups > 1),
+        )
+        for each in beyond
+    )
+    return tuple(needed), spent(beyond) / (spent(estimates) or 1.0)
 
 
 def meaningless_titles(estimates: Sequence[CostEstimate]) -> tuple[str, ...]:

@@ -83,6 +83,11 @@ class Admission:
         registered = self.state.registered
         return registered is not None and registered.difference(self.registration) is None
 
+    @property
+    def will_amend(self) -> bool:
+        """Whether the dataset would go on with another table, or other domains and bounds."""
+        return self.known and (self.amends or self._corrects()) and not self.is_registered
+
     def open(self, request: str, *, continues: bool, again: bool, find: bool) -> None:
         """See at the start that the table may be asked, as far as that does not depend on the
         questions, and what was answered is shown without it.
@@ -106,7 +111,8 @@ class Admission:
             self._check_registered()
         if find and not known and self._find_dataset():
             return
-        if known and self.queries:  # when they are asked: then it is known what they cost
+        # When they are asked: then it is known what they cost, and the rows were looked at.
+        if known and (self.queries or self.will_amend):
             return
         asked = known and not continues and not again and bool(self.ledger.requests(self.dataset))
         if asked and not self.is_registered:
@@ -161,7 +167,7 @@ class Admission:
             resume=share is None,
             share=share,
             registration=self.registration,
-            amend=known and (self.amends or self._corrects()) and not self.is_registered,
+            amend=self.will_amend,
             new_people=self.new_people,
             schedule=self.schedule,
             part=part,

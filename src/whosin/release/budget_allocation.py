@@ -28,12 +28,11 @@ from whosin.errors import (
     UnknownName,
     WhosinError,
     at,
-    invalid_value,
     shorten,
     spell,
 )
 from whosin.exact import format_figures, rational
-from whosin.ledger import encoding
+from whosin.ledger import BudgetState, encoding
 from whosin.ledger.budget import Budget, Cost, affordable_epsilon, price_epsilon
 from whosin.release.contribution_bounds import plan_conditions
 from whosin.release.cost import (
@@ -48,7 +47,7 @@ from whosin.release.cost import (
 from whosin.release.queries import Query
 from whosin.release.queries.base import distinct_titles
 from whosin.release.queries.sums import planned_count
-from whosin.release.requests import rank_queries
+from whosin.release.requests import rank_queries, read_queries
 from whosin.release.table import Table
 
 SPLIT_KINDS = ("weights", "relative-error", OPTIMAL_SPLIT)
@@ -560,7 +559,7 @@ def _improve_parts(
 ROUNDING_UNITS = 10**3  # by which all costs of a batch are rounded up, at the most
 
 
-def estimate_batch_cost(
+def estimate_batch_cost(  # noqa: PLR0913 (all by name)
     table: Table,
     plan: Plan,
     queries: Query | Sequence[Query],
@@ -570,6 +569,7 @@ def estimate_batch_cost(
     split: str = "weights",
     noise: str = "laplace",
     capped: bool = False,
+    held: BudgetState | None = None,
 ) -> list[CostEstimate]:
     """What a batch costs under a plan and how good its answers will be. It depends on the schema
     and the arguments alone, so that a batch which is priced again at once costs nothing.
@@ -582,6 +582,7 @@ def estimate_batch_cost(
             `least_error`).
         noise: "laplace" or "gaussian".
         capped: whether a share of all means all that is left.
+        held: where the dataset stands, which others may have spent of.
 
     Raises:
         BudgetRefused: the share is more than what is left.
@@ -594,7 +595,7 @@ def estimate_batch_cost(
             value=split,
             hint="leave one of them out",
         )
-    unspent = _read_unspent(plan, spent or Cost(0, 0), share, noise, capped)
+    unspent = _read_unspent(plan, spent or Cost(0, 0), share, noise, capped, held)
     batch = asked, unspent, split, noise
     if table.last_estimate is None or table.last_estimate[0] != batch:
         made = _estimate_by_part(asked, table, unspent, split, noise)
@@ -663,19 +664,12 @@ def add_expected_errors(table: Table, estimate: CostEstimate) -> CostEstimate:
     return replace(made, noisy_groups=max(0, made.groups - int(most // max(size, 1.0))))
 
 
-def read_queries(queries: object) -> list[Query]:
-    """One query or several, as a list."""
-    asked = queries if isinstance(queries, list | tuple) else [queries]
-    result = [query for query in asked if isinstance(query, Query)]
-    if not result or len(result) != len(asked):
-        raise invalid_value(
-            "queries", "a query or a list of queries, such as Count()", repr(queries)[:80]
-        )
-    return result
+MIN_LEFT = Fraction(1, 10**9)
+"""A smaller part of a budget is nothing to ask for."""
 
 
 def _read_unspent(
-    plan: Plan, spent: Cost, share: object, noise: str, capped: bool
+    plan: Plan, spent: Cost, share: object, noise: str, capped: bool, held: BudgetState | None
 ) -> RemainingBudget:
     budget = Budget.of(plan)
     kinds = ("epsilon", "rho", "delta")
@@ -689,12 +683,14 @@ def _read_unspent(
         whole = budget.rho if by_rho else budget.epsilon
         means_rest = capped and wanted[by_rho] == whole
         if not means_rest and wanted[by_rho] > left[by_rho] + ROUNDING_UNITS:
-            most = format_figures(Fraction(left[by_rho], whole), 4, "down")
-            raise BudgetRefused(
-                f"share is {share}, and {most} of the plan's budget is left in this session",
-                field="share",
-                value=share,
-                hint=f"ask for at most {most}",
-            )
+            rest, where = Fraction(left[by_rho], whole), "this session"
+            if held is not None:
+                state = int(held.spendable_rho * encoding.EPSILON_UNITS), held.spendable_units
+                there = Fraction(state[not by_rho], whole)
+                rest, where = min((rest, where), (there, f"dataset {held.dataset!r}"))
+            most = format_figures(rest, 4, "down") if rest >= MIN_LEFT else "nothing"
+            hint = f"ask for at most {most}" if rest >= MIN_LEFT else ""
+            said = f"share is {share}, and {most} of the plan's budget is left in {where}"
+            raise BudgetRefused(said, field="share", value=share, hint=hint)
         left = [min(each, most) for each, most in zip(wanted, left, strict=True)]
     return RemainingBudget(plan, *left)

@@ -246,7 +246,8 @@ class Preflight:
         meaningless: questions whose intervals will be that whatever the rows are.
         missing_periods: of running totals, by question, the periods that no row is in.
         changed_periods: those whose rows are not the ones that earlier steps were drawn from.
-        unreadable: questions that no rows could answer at a period's share, with what each needs.
+        unreadable: questions whose answers need more rows than there are, with what each needs.
+        unreadable_part: the part of what is spent that goes to them.
         constants: what conditions compare a column with that is no declared value of it.
     """
 
@@ -260,6 +261,7 @@ class Preflight:
     missing_periods: tuple[tuple[str, str], ...] = ()
     changed_periods: tuple[tuple[str, str], ...] = ()
     unreadable: tuple[tuple[str, float, str], ...] = ()
+    unreadable_part: float = 0.0
     constants: tuple[CostWarning, ...] = ()
 
     @property
@@ -281,6 +283,7 @@ class Preflight:
     def asks(self) -> list[str]:
         """What somebody has to accept before it is paid for."""
         lost = self.lost > MAX_UNDECLARED_SHARE * self.rows
+        wasted = self.unreadable_part > MAX_UNDECLARED_SHARE
         describe_cuts = import_module("whosin.report.releases").describe_cuts
         cuts: dict[str, list[BoundLook]] = {}
         for look in self.bounds:
@@ -291,6 +294,7 @@ class Preflight:
             *(f"{name}: {describe_cuts(looks)}" for name, looks in cuts.items()),
             *(f"{each.question}: groups are too small" for each in self.groups if each.asks),
             *(f"{title}: intervals would be the whole range" for title in self.meaningless),
+            *(f"{title}: too noisy to read" for title, _, _ in self.unreadable if wasted),
             *(f"{title}: the rows of {each} have changed" for title, each in self.changed_periods),
         ]
 
@@ -341,13 +345,11 @@ def look_before_debit(
     estimates: Sequence[CostEstimate],
     ledger: Ledger | None = None,
     dataset: str = "",
-    dated: bool = False,
 ) -> Preflight:
     """The curator's look at what questions use, before the first debit; nothing is spent.
 
     Args:
         ledger: where the dataset may have answered before.
-        dated: whether they spend the share of a period.
 
     Raises:
         ScanFailed: the engine failed; its words, which may name rows, are not repeated.
@@ -363,12 +365,16 @@ def look_before_debit(
     said = [caution for each in estimates for caution in each.cautions]
     try:
         found = run_preflight(table, policies, queries, [each.told_from for each in estimates])
+        meaningless = meaningless_titles(estimates)
+        unreadable, part = list_unreadable(estimates, found.rows)
+        said_already = {*meaningless, *(each.question for each in found.groups if each.asks)}
         return replace(
             found,
-            meaningless=meaningless_titles(estimates),
+            meaningless=meaningless,
             missing_periods=tuple(find_missing_periods(table, queries)),
             changed_periods=tuple(find_changed_periods(table, queries, ledger, dataset)),
-            unreadable=list_unreadable(estimates, found.rows) if dated else (),
+            unreadable=tuple(each for each in unreadable if each[0] not in said_already),
+            unreadable_part=part,
             constants=tuple(dict.fromkeys(each for each in said if each.constant is not None)),
         )
     except WhosinError:
@@ -600,8 +606,7 @@ def _inspect_privacy_units(
         label = f"{most}" if most == before + 1 else f"{before + 1} to {most}"
         inside = (size > before) & (size <= most)
         figures[f"privacy units with {label} {'row' if most == 1 else 'rows'}"] = inside.sum()
-    last = SHOWN_SIZES[-1]
-    figures[f"privacy units with more than {last} rows"] = (size > last).sum()
+    figures[f"privacy units with more than {most} rows"] = (size > most).sum()
     figures["the most rows of one privacy unit"] = size.max()
     figures[f"privacy units with more rows than count, {table.max_rows_per_group}"] = (
         size > table.max_rows_per_group
@@ -610,4 +615,7 @@ def _inspect_privacy_units(
         said = ", declared constant" if grouped[column].constant else ""
         figures[f"{column}: privacy units in more than one cell{said}"] = (sizes[name] > 1).sum()
         figures[f"{column}: the most cells of one privacy unit"] = sizes[name].max()
-    return _find_figures(table, sizes, figures)
+    found, helps = _find_figures(table, sizes, figures), table.max_groups > 1
+    never = {f"{name}: privacy units in more than one cell" for name in table.domains if helps}
+    known = ("", "; if that is publicly known, constant = true makes the noise smaller")
+    return [replace(x, what=x.what + known[x.what in never and not x.rows]) for x in found]

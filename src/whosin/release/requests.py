@@ -46,6 +46,17 @@ def read_request(request: object) -> str:
     return unicodedata.normalize("NFC", request)
 
 
+def read_queries(queries: object) -> list[Query]:
+    """One query or several, as a list."""
+    asked = queries if isinstance(queries, list | tuple) else [queries]
+    result = [query for query in asked if isinstance(query, Query)]
+    if not result or len(result) != len(asked):
+        raise invalid_value(
+            "queries", "a query or a list of queries, such as Count()", repr(queries)[:80]
+        )
+    return result
+
+
 def _describe_query(query: Query, split: str) -> dict[str, Any]:
     """What a query is in a batch: its question, and what its share depends on."""
     said = canonical_question(scenario_keys(query)) | {"weight": str(rational(query.weight))}

@@ -423,9 +423,7 @@ class Scenario:
         """
         from whosin.release.inspection import look_before_debit
 
-        dated = "share" not in self.budget and self.period_share() is not None
-        asked = table, self.queries, self.estimate_cost(table)
-        look = partial(look_before_debit, *asked, dated=dated)
+        look = partial(look_before_debit, table, self.queries, self.estimate_cost(table))
         with self.locate_errors():
             return self.read_ledger(look, None) or look()
 

@@ -25,7 +25,7 @@ from whosin.ledger.entries import ReleaseRecord, same_question
 from whosin.ledger.registry import add_note, describe_unanswered
 from whosin.release.admission import Admission
 from whosin.release.answer import Answer, Release, read_answers, read_said
-from whosin.release.budget_allocation import estimate_batch_cost, read_queries
+from whosin.release.budget_allocation import estimate_batch_cost
 from whosin.release.cost import (
     CostEstimate,
     Spending,
@@ -41,6 +41,7 @@ from whosin.release.requests import (
     describe_batch,
     describe_repeat,
     name_debits,
+    read_queries,
     read_request,
     require_new_files,
 )
@@ -116,6 +117,7 @@ class Session:
         self._named, self._again, self._looks = request is not None, again, preflight and curator
         self.request = uuid.uuid4().hex if request is None else read_request(request)
         self._notes: list[str] = []
+        self._looked: Sequence[Query] | None = None
         self._spent, self._batches = Spending(), dict[str, Batch]()
         self._about = read_statements(about or {})
         find = curator and dataset is None and not (request or amend or new_people or again)
@@ -206,6 +208,8 @@ class Session:
 
     def _admit(self, asked: Sequence[Query], budget: Mapping[str, Any]) -> None:
         price = partial(self._price, asked, self._spent, **budget)
+        if self._admission.will_amend:  # a release that is stopped leaves nothing in the history
+            self._look_at_rows(asked, price())
         self._admission.admit(self.request, asked, price, going_on=bool(self._batches))
 
     def _estimate_costs(
@@ -223,13 +227,12 @@ class Session:
 
     def _look_at_rows(self, asked: Sequence[Query], estimates: Sequence[CostEstimate]) -> None:
         """The curator's look, once for a batch, and never at one that was paid for."""
-        if not self._looks:
+        if not self._looks or self._looked is asked:
             return
+        self._looked = asked
         from whosin.release.inspection import look_before_debit
 
-        home = self.ledger, self.dataset
-        dated = self.share is None and self._admission.find_share(self.request) is not None
-        found = look_before_debit(self.table, asked, estimates, *home, dated=dated)
+        found = look_before_debit(self.table, asked, estimates, self.ledger, self.dataset)
         if found.stops or found.changed_periods:
             raise found.refuse("Session(…, preflight=False)", details=True)
         for line in found.lines:
@@ -376,7 +379,13 @@ class Session:
         noise: str = "laplace",
         again: bool | None = None,
     ) -> Answer:
-        """Answer one query, debited before it is drawn; as `release` does."""
+        """Answer one query, debited before it is drawn; as `release` does with several."""
+        if isinstance(query, list | tuple):
+            raise InvalidInput(
+                f"ask answers one query, and these are {len(query)}",
+                field="query",
+                hint="session.release([…], share=…) answers several",
+            )
         return self.release(query, share=share, noise=noise, again=again)[0]
 
     def sql(
@@ -446,13 +455,17 @@ class Session:
                 hint='give it, such as share="1/10", or share=1 for all of it; Session(…, share=1) '
                 "gives it for every batch",
             )
+        part, held = common_part(asked, self.table), self.budget_state
+        if part is not None:
+            held = held.seen_from(self.ledger.part_levels(self.dataset, [part])[part])
         new = estimate_batch_cost(
             self.table,
             self.plan,
             [query for number, query in enumerate(asked) if number not in paid],
-            spent.seen_from(common_part(asked, self.table), self.plan),
+            spent.seen_from(part, self.plan),
             share=share,
             capped=own,
+            held=held,
             **budget,
         )
         rest = iter(new)

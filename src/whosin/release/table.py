@@ -40,7 +40,6 @@ from whosin.release.column_expressions import (
 )
 from whosin.release.conditions import unknown_column
 from whosin.release.domains import (
-    DROP,
     FROM_ROWS,
     Dates,
     Domain,
@@ -272,10 +271,10 @@ class Table:
         result.kept, result.last_estimate, result.split = {}, None, False
         return result
 
-    def close_domain(self, column: str) -> Table:
-        """The same table, where rows with an undeclared value of a column do not count."""
+    def change_domain(self, column: str, **changes: Any) -> Table:
+        """The same table, where something else is declared of a column."""
         result = copy(self)
-        result.domains = {**self.domains, column: replace(self.domains[column], outside=DROP)}
+        result.domains = {**self.domains, column: replace(self.domains[column], **changes)}
         result.kept, result.last_estimate = {}, None
         return result
 

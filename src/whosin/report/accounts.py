@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from whosin.exact import format_figures, format_percent
 from whosin.ledger import BudgetState, Entry
@@ -14,7 +14,16 @@ from whosin.ledger.budget import Cost, PartLevel, Quota
 from whosin.ledger.budget_state import MAX_SHOWN_PARTS
 from whosin.ledger.encoding import EPSILON_UNITS
 from whosin.ledger.registry import PeopleBudget
-from whosin.report.document import TextSection, format_count, format_epsilon, make_section
+from whosin.report.document import (
+    TextSection,
+    format_count,
+    format_epsilon,
+    format_plural,
+    make_section,
+)
+
+if TYPE_CHECKING:
+    from whosin.release.inspection import Preflight
 
 MAX_DRAWN_STEPS = 200
 """How many debits a picture shows; of more every second one, or every third."""
@@ -216,12 +225,13 @@ def describe_changed_periods(title: str, periods: str) -> str:
     )
 
 
-def describe_unreadable(needed: Sequence[tuple[str, float, str]], rows: int) -> list[str]:
-    """That a period's share leaves no answer readable, whatever the rows are."""
-    needs = ", ".join(
-        f"“{title}” needs {format_figures(size, 3, 'up')} {unit} in a group"
-        for title, size, unit in needed
-    )
-    share = "all answers are too noisy to read at this period’s share of the budget"
-    has = f"the table has {format_count(rows)} rows; fewer periods have larger shares"
-    return [f"{share}: {needs}, and {has}"] if needed else []
+def describe_unreadable(found: Preflight) -> list[str]:
+    """Which answers no rows could make readable, and what would."""
+    better = "leave it out, or give it more weight"
+    if found.unreadable_part == 1:
+        better = "ask less, or spend a larger share: fewer periods have larger ones"
+    return [
+        f"{title}: too noisy to read: it needs {format_count(math.ceil(size))} {unit}, and the "
+        f"table has {format_plural(found.rows, 'row')}; {better}"
+        for title, size, unit in found.unreadable
+    ]

@@ -128,8 +128,11 @@ def describe_accuracy(
     return Document("", (first, *describe_explanation(meaning, verdict).sections))
 
 
-def describe_widths(widths: AccuracyPlan, promise: str, meaning: Explanation) -> Document:
-    """What the widths of a scenario cost, which of them fit its target, and what all would mean."""
+def describe_widths(
+    widths: AccuracyPlan, promise: str, meaning: Explanation, alone: Explanation
+) -> Document:
+    """What the widths of a scenario cost, which of them fit its target, and what all would mean:
+    of the whole promise, of which the release has its share, and of one that is for it alone."""
     letter = "ρ" if widths.gaussian else "ε"
     rows = [
         (
@@ -163,15 +166,44 @@ def describe_widths(widths: AccuracyPlan, promise: str, meaning: Explanation) ->
         "Where rows are named, that is one a person, spread evenly over the groups: how many more "
         "of a person's rows count nobody knows beforehand, and with more the answer is better."
     )
+    needs = f"All of them need {total}."
+    if part:
+        prior = _example_prior(meaning)
+        sure, less = (
+            format_percent(each.posterior(each.readings[0], prior), "up")
+            for each in (meaning, alone)
+        )
+        needs += (
+            f" With share = {_spell_share(widths.allowed / widths.whole)} the whole promise has to "
+            f"allow {letter} = {format_figures(widths.needed, 4, 'up')}: whoever is "
+            f"{format_percent(prior)} sure may become {sure} sure; with share = 1, {less}."
+        )
+    if widths.others:
+        named = ", ".join(widths.others)
+        rest = f"what is left of {allowed}, {letter} = {format_figures(widths.left, 4, 'down')}"
+        rest = rest if widths.left else f"nothing: these widths take all of {allowed}"
+        needs += f" Without within, {named}: {rest}."
     first = make_section(
         "What these widths cost",
         make_table(heads, rows),
-        f"All of them need {total}.",
+        needs,
         *([groups] if any(widths.rows) else []),
         verdict,
         level=2,
     )
     return Document("", (first, *describe_explanation(meaning).sections[:1]))
+
+
+def _spell_share(part: Fraction) -> str:
+    """A share as it was given, but for what a budget is rounded by."""
+    near = part.limit_denominator(1000)
+    return str(near) if abs(near - part) < part / 10**6 else format_figures(part, 4, "down")
+
+
+def _example_prior(meaning: Explanation) -> Fraction:
+    """The belief that an example begins with: the largest that is told, if any was."""
+    believed = [each for each in meaning.priors if each < 1] or meaning.priors
+    return EXAMPLE_PRIOR if meaning.priors == SHOWN_PRIORS else max(believed)  # the worst case
 
 
 def _posterior_table(meaning: Explanation) -> TextTable:
@@ -224,8 +256,7 @@ def audience_paragraphs(meaning: Explanation, audience: str) -> list[str | Marks
     """What an ε allows, for an audience; a paragraph each, and people out of 1,000."""
     check_audience(audience)
     reading = meaning.readings[0]
-    believed = [each for each in meaning.priors if each < 1] or meaning.priors
-    prior = EXAMPLE_PRIOR if meaning.priors == SHOWN_PRIORS else max(believed)  # the worst case
+    prior = _example_prior(meaning)
     after = meaning.posterior(reading, prior)
     said = {
         "resident": _resident_paragraphs,

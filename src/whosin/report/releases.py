@@ -114,6 +114,12 @@ def suggestion_words(suggestion: Suggestion) -> str:
     elif suggestion.change == "closed":
         column = suggestion.about[0]
         change = f'declare {column} closed (outside = "drop": rows with another value do not count)'
+    elif suggestion.change == "constant":
+        column = suggestion.about[0]
+        change = (
+            f"only if it is publicly known that a person has one {column}: {column} = "
+            "{ values = […], constant = true }, or max_groups = 1 in the question"
+        )
     else:
         change = 'split = "optimal" in [budget]'
     now, before = (_format_error(each) for each in (suggestion.after, suggestion.before))
@@ -603,7 +609,7 @@ def describe_preflight(found: Preflight) -> list[str]:
         for title, periods in found.missing_periods
     ]
     lines += [accounts.describe_changed_periods(*each) for each in found.changed_periods]
-    lines += accounts.describe_unreadable(found.unreadable, found.rows)
+    lines += accounts.describe_unreadable(found)
     lines += [f"where: {each.words}" for each in found.constants]
     return [*lines, *(f"where {text}: true of no row" for text in found.empty_conditions)]
 

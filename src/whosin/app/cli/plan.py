@@ -218,20 +218,23 @@ def _plan_scenario(path: Path, *, json: bool) -> None:
     planned, table = loaded.plan, loaded.open_table()
     with loaded.locate_errors(), loaded.at_budget():
         widths = plan_widths(table, planned, loaded.queries, loaded.period_budget())
-    if widths.gaussian:
-        source = explain_zcdp(widths.total, planned.dp_delta, planned.relation)
-    else:
-        total = Fraction(round_up(widths.total))
-        source = ExplainedBudget(total, Fraction(0), planned.relation)
     low, high = (getattr(planned.family, end, None) for end in ("low", "high"))
     band = None if low is None or high is None else (Fraction(low), Fraction(high))
     secret = "value" if planned.family.about_records else "membership"
-    numbers = source.epsilon, source.delta, planned.relation
-    explained = explain_epsilon(*numbers, band, source.curve, secret)
+
+    def explain(cost: Fraction) -> Explanation:
+        if widths.gaussian:
+            source = explain_zcdp(cost, planned.dp_delta, planned.relation)
+        else:
+            source = ExplainedBudget(Fraction(round_up(cost)), Fraction(0), planned.relation)
+        numbers = source.epsilon, source.delta, planned.relation
+        return explain_epsilon(*numbers, band, source.curve, secret)
+
+    explained, whole = explain(widths.needed), explain(widths.total)
     data = {**explained.to_dict(), **widths.to_dict(), "confidence": 0.95}
-    data |= {"rho": round_up(widths.total)} if widths.gaussian else {}
+    data |= {"rho": round_up(widths.needed)} if widths.gaussian else {}
     data |= {"target": {"enough": all(widths.fits), "promise": planned.target.words()}}
-    print_result(json, data, describe_widths, widths, planned.target.words(), explained)
+    print_result(json, data, describe_widths, widths, planned.target.words(), explained, whole)
 
 
 def _plan_process(

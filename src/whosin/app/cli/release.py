@@ -289,8 +289,8 @@ def show_estimate(loaded: Scenario, choices: SessionChoices, *, json: bool) -> N
     loaded = loaded.keep_table()
     title, plan, table = loaded.title, loaded.plan, loaded.open_table()
     estimates = loaded.estimate_cost(table)
-    suggestions = suggest_changes(table, plan, loaded.queries, estimates, loaded.period_budget())
-    state = loaded.read_budget_state()
+    state, tried = loaded.read_budget_state(), (table, plan, loaded.queries, estimates)
+    suggestions = suggest_changes(*tried, loaded.period_budget(), state)
     after = state_after(plan, estimates, state, loaded.schedule)
     _, estimates, outlook = foresee_scenario(loaded, choices, estimates)
     listed = [releases.estimate_data(estimate) for estimate in estimates]

@@ -165,10 +165,10 @@ def estimate_scenario(settings: Settings, visitor: Visitor, body: ScenarioBody) 
         estimates = scenarios.estimates_for(scenario, table, stored or "")
         period = scenario.period_share()
         asked = table, scenario.plan, scenario.queries, estimates
-        better = suggest_changes(*asked, scenario.period_budget())
         dataset = scenarios.body_dataset(body)
         budget_state = scenarios.dataset_budget_state(settings, dataset)
         today = scenarios.left_today(settings, visitor, (scenario, table), budget_state)
+        better = suggest_changes(*asked, scenario.period_budget(), budget_state)
         relation = scenario.plan.relation
         total = batch_cost(estimates, scenario.plan)
         infinite = total.epsilon >= encoding.INFINITE_UNITS
