@@ -1007,7 +1007,9 @@ def test_who_has_a_quota_is_told_what_it_leaves(
     words.get_by_role("button", name="Spend 10% of the promise").click()
     expect(words).to_contain_text("Nothing stays of what you can spend on such questions today")
     page.locator("#share").fill("5")
-    expect(words).to_contain_text("ε = 0.0202732 stays of what you can spend on such questions today")
+    expect(words).to_contain_text(
+        "ε = 0.0202732 stays of what you can spend on such questions today"
+    )
     shoot(page, album, "quota")
     go_to(page, "release")
     page.locator("#go").click()

@@ -36,7 +36,6 @@ from whosin.release.domains import (
     date_code,
     describe_misspelt_days,
 )
-from whosin.release.draft import BOUND_STEPS
 from whosin.release.engines.confined import count_broken_lines
 from whosin.release.queries.base import MAX_NAME_LENGTH
 from whosin.release.row_values import fold_letters, fold_text, number_value
