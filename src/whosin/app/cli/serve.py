@@ -34,7 +34,8 @@ def serve(
         Path | None, typer.Option(help="The file of users (FOLDER/whosin-users.json).")
     ] = None,
     add_user: Annotated[
-        str | None, typer.Option(
+        str | None,
+        typer.Option(
             help="Make a token for a user, print it once, and stop. As soon as there is a user, "
             "everyone needs a token, on this machine too."
         ),
