@@ -41,7 +41,7 @@ from whosin.report.evidence import PACK_FILES
 from whosin.report.summary import promise_sentence
 from whosin.scenario_model import SIGNED_KEYS, AdversarySection, TargetSection
 
-expect.set_options(timeout=20_000)  # a busy machine is no reason to fail
+expect.set_options(timeout=120_000)  # a busy machine is no reason to fail
 WHOLE_EDITOR = """() => {
   const [box, row] = [".column-box", ".editor"].map((each) =>
     document.querySelector(each).getBoundingClientRect());
@@ -401,7 +401,8 @@ def test_whose_budget_it_is(
     expect(page.locator("#total")).not_to_contain_text("becomes its whole budget")
     expect(page.locator("#share-words")).to_contain_text("whose budget pays")
     go_to(page, "release")
-    expect(page.locator("#about-period")).to_have_value("")  # it was that of the other file
+    for key in ("period", "population"):  # they were those of the other file
+        expect(page.locator(f"#about-{key}")).to_have_value("")
     expect(page.locator("#about-controller")).not_to_have_value("")
     expect(page.locator("#whose")).to_contain_text("hospital")
     expect(page.locator("#go")).to_be_disabled()
@@ -1108,3 +1109,27 @@ def test_what_was_typed_is_kept_when_the_first_user_is_made(
     page.get_by_role("button", name="Log out").click()
     log_in(page, cyd)
     expect(page.locator(".query")).to_have_count(2)
+
+
+def test_a_ledger_opened_while_the_page_loads_is_drawn_once(
+    hospital: Settings, opened: Opened, serving: Serving
+) -> None:
+    """Drawn again, it closed a history that had just been opened."""
+    url = serving(hospital)
+    page = opened(url)
+    held: list[Any] = []
+
+    def held_back(route: Any) -> None:
+        held.append(route) if not held else route.continue_()
+
+    drawn: list[str] = []
+    page.route("**/api/files", held_back)
+    page.on("request", lambda each: drawn.append(each.url))
+    with page.expect_request("**/api/files"):
+        page.reload()
+    page.evaluate("location.hash = '#ledger'")
+    held[0].continue_()
+    expect(page.locator("#datasets")).to_contain_text("Nothing has been released")
+    expect(page.locator("#link-data")).to_contain_text("choose a table")
+    page.wait_for_load_state("networkidle")
+    assert sum(each.endswith("/api/ledger") for each in drawn) == 1

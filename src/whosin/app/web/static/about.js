@@ -32,9 +32,9 @@ export function loadAbout(given = {}) {
   for (const key of keys) $(`about-${key}`).value = given[key] ?? "";
 }
 
-// Another file is from another time.
-export const forgetPeriod = () => {
-  $("about-period").value = "";
+// Another file is from another time, and perhaps about other people.
+export const forgetOccasion = () => {
+  for (const key of ["population", "period"]) $(`about-${key}`).value = "";
 };
 
 // What the pages that somebody signs would lack, in this page's words.

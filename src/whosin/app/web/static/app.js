@@ -51,10 +51,10 @@ async function begin(hello) {
     startViews();
     startPublished();
     startStudy(hello.curator);
-    window.addEventListener("hashchange", () => route(true));
     await startQuestions();
     await files();
     await start(hello);
+    window.addEventListener("hashchange", () => route(true)); // before, `route` below sees it
   }
   route(false);
 }

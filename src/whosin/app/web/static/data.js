@@ -1,6 +1,6 @@
 // The steps Data and People: the table, whose rows they are, and what its columns may hold.
 
-import { forgetPeriod } from "./about.js";
+import { forgetOccasion } from "./about.js";
 import { get, call, post } from "./api.js";
 import { renderColumns, resetColumns, startColumns } from "./columns.js";
 import { $, ask, clearErrors, dataTable, h, labelled, onFile, showError } from "./dom.js";
@@ -316,7 +316,7 @@ export async function openTable(loaded) {
 // Another table takes over what was said of the one before, as far as its columns are the same.
 async function switchTable(name) {
   if (tableColumns.length) left = tableState();
-  if (left && openName !== name) forgetPeriod();
+  if (left && openName !== name) forgetOccasion();
   const opened = await useTable(name);
   if (opened && left) await takeOver(opened.registered);
   if (opened?.registered?.promise) takePromise(opened.registered.promise);

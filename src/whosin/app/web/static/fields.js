@@ -2,7 +2,7 @@
 // what each takes, its words, its default, and to which word of another key it belongs.
 
 import { h } from "./dom.js";
-import { capital, labelOf } from "./words.js";
+import { capital, choiceWords, labelOf } from "./words.js";
 
 const numeric = (text) => (/^-?\d+$/.test(text) ? Number(text) : text);
 const parts = (text, by) => text.split(by).map((part) => part.trim());
@@ -81,7 +81,7 @@ function control(field, id, path, typed, changed, redraw) {
   const text = textOf(typed, field);
   if (field.choices.length) {
     return h("select", { ...named, onchange: (event) => keep(event.target.value, true) },
-      [...(field.takes === "flag" ? [["", "no"], ["true", "yes"]] : []), ...field.choices.map((word) => [word, word])].map(([word, words]) =>
+      [...(field.takes === "flag" ? [["", "no"], ["true", "yes"]] : []), ...field.choices.map((word) => [word, choiceWords(word)])].map(([word, words]) =>
         h("option", { value: word, selected: word === text }, words)));
   }
   if (field.takes === "flag") {
@@ -90,7 +90,7 @@ function control(field, id, path, typed, changed, redraw) {
   return h("input", { ...named, value: text, placeholder: EXAMPLES[field.takes] ?? "", autocomplete: "off", oninput: (event) => keep(event.target.value) });
 }
 
-const inPersons = (words) => words.replace(/`(\w+)`/g, (_, key) => `“${labelOf(key)}”`).replace(/\bprivacy unit(s?)\b/g, (_, several) => (several ? "people" : "person"));
+const inPersons = (words) => words.replace(/`(\w+)`/g, (_, key) => `“${labelOf(key)}”`).replace(/"(\w+)"/g, (_, word) => `“${choiceWords(word)}”`).replace(/\bprivacy unit(s?)\b/g, (_, several) => (several ? "people" : "person"));
 
 // Those with a choice of words at once, the others under “More”.
 export function fieldControls(fields, typed, index, changed, redraw) {

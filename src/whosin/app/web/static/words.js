@@ -75,6 +75,18 @@ export const inLabels = (text) =>
     .replace(/split = "optimal"/g, "dividing the budget for the least error")
     .replace(/^where /, "“Only rows where” ");
 
+// What this page calls the choices of a question's keys.
+const CHOICES = {
+  mean: "on average over the tables",
+  cells: "on average over all cells",
+  worst: "of the worst table",
+  responses: "a randomised row for each person",
+  marginals: "rows drawn from a model of noisy tables",
+  adaptive: "in rounds, where the model is most wrong",
+  tree: "pairs that join all columns",
+};
+export const choiceWords = (word) => CHOICES[word] ?? word;
+
 // What this page calls a key of a question.
 export const labelOf = (key) => OF_QUESTION[key] ?? capital(key.replaceAll("_", " "));
 
