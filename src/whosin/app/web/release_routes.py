@@ -351,8 +351,8 @@ def pack_evidence(settings: Settings, visitor: Visitor, body: ScenarioBody) -> b
             with Ledger(settings.ledger, create=False) as ledger:
                 made = read_releases(ledger, dataset, None if visitor.curator else visitor.sees)
         asked = scenario, estimates, state, encoding.today(), version("whosin"), made
-        said = {"refusal": refused[0] if refused else "", "ledger_exists": has_ledger(settings)}
-        data = evidence.evidence_data(*asked, **said)
+        said: dict[str, Any] = {"refusal": refused[0] if refused else ""}
+        data = evidence.evidence_data(*asked, **said, ledger_exists=has_ledger(settings))
     packed = BytesIO()
     with ZipFile(packed, "w", ZIP_DEFLATED) as pack:
         for name, text in evidence.pack_texts(data).items():
