@@ -93,7 +93,7 @@ def test_every_question_of_a_draft_can_be_asked_as_it_stands(visits: Path) -> No
 
 def test_kinds_come_from_first_rows_or_from_the_schema(visits: Path, tmp_path: Path) -> None:
     text = draft_scenario(str(visits), "patient")
-    for line in ('# region = ["…"', "# age = { lower", '# day = "2024', '# smokes = ["…"'):
+    for line in ('# region = ["…"', "# age = { lower", '# day = { lower = 2024-01-01, upper = 2024-12-31, edges = "month" }', '# smokes = ["…"'):
         assert line in text
     database = tmp_path / "clinic.sqlite"
     with sqlite3.connect(database) as connection:
