@@ -94,8 +94,8 @@ def suggest_changes(
         kept = table.last_estimate
         try:
             declared = DECLARED_CHANGES.get(made.change)
-            changed = table.change_domain(made.about[0], **declared) if declared else table
-            tried = estimate_batch_cost(changed, under, asked, **settings)
+            tabled = table.change_domain(made.about[0], **declared) if declared else table
+            tried = estimate_batch_cost(tabled, under, asked, **settings)
         except WhosinError:  # such a batch cannot be asked
             continue
         finally:
