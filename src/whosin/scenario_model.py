@@ -515,7 +515,7 @@ class ScenarioModel(Section):
     examples: ClassVar[Mapping[str, str]] = {
         "target": "[target] with posterior = 0.6",
         "table": "[table] with source = 'visits.csv'",
-        "queries": "[[queries]] with kind = 'count'",
+        "queries": "[[queries]] with kind = 'count'; in a draft, take the # off one at the end",
     }
     title: Text | None = say("What to call the release; the file's name by default.")
     about: AboutSection = say("Who answers for it.", ABOUT_UNSAID)

@@ -226,7 +226,7 @@ def test_a_replay_shows_the_stored_question(visits, ledger) -> None:
     narrow = table(visits, days="0..3")
     with pytest.raises(BudgetRefused):
         Session(narrow, PLAN, ledger)
-    Session(narrow, PLAN, ledger, amend=True)
+    ledger.amend("visits", register_table(narrow, (), rows=True))
     again = Session(narrow, PLAN, ledger, request="r").ask(Sum(column="days"), share="1/2")
     assert again == wide and again.noise == wide.noise
     fresh = Session(narrow, PLAN, ledger).dry_run(Sum(column="days"), share="1/2")[0]
@@ -241,7 +241,7 @@ def test_what_was_paid_is_drawn_from_what_it_was_paid_for(visits, ledger, monkey
             session.ask(Sum(column="days"), share="1/2")
     ledger.resume("visits")
     narrow = table(visits, days="0..3")
-    Session(narrow, PLAN, ledger, amend=True)
+    ledger.amend("visits", register_table(narrow, (), rows=True))
     with refused("request", kind=BudgetRefused):
         Session(narrow, PLAN, ledger, request="r").ask(Sum(column="days"), share="1/2")
 

@@ -943,6 +943,14 @@ def test_widths_are_planned_within_the_share_of_the_period(
         assert code == (0 if fits else 1), err
 
 
+def test_widths_are_told_apart() -> None:
+    """Two questions without names were both called "count"."""
+    asked = [release.Count(by="sex", within=9), release.Count(by="ward", within=8)]
+    planned = plan_widths(evenly(10), LAPLACE, asked, {})
+    assert planned.titles == ("count by sex", "count by ward")
+    assert planned.to_dict()["within"] == {"count by sex": 9.0, "count by ward": 8.0}
+
+
 def test_widths_of_means_say_for_how_many_rows(tmp_path: Path, run) -> None:
     """With ten rows a person they were planned for one each, without a word."""
     table = evenly(10, people=3_000, max_rows=10)

@@ -93,7 +93,12 @@ def test_every_question_of_a_draft_can_be_asked_as_it_stands(visits: Path) -> No
 
 def test_kinds_come_from_first_rows_or_from_the_schema(visits: Path, tmp_path: Path) -> None:
     text = draft_scenario(str(visits), "patient")
-    for line in ('# region = ["…"', "# age = { lower", '# day = "2024', '# smokes = ["…"'):
+    for line in (
+        '# region = ["…"',
+        "# age = { lower",
+        '# day = { lower = 2024-01-01, upper = 2024-12-31, edges = "month" }',
+        '# smokes = ["…"',
+    ):
         assert line in text
     database = tmp_path / "clinic.sqlite"
     with sqlite3.connect(database) as connection:
@@ -109,7 +114,8 @@ def test_rows_are_declared_only_where_asked_for_and_marked(visits: Path) -> None
     domains = tomllib.loads(text)["domains"]
     assert domains["region"] == {"values": ["north", "south"], "from_rows": True}
     assert domains["age"] == {"lower": 0, "upper": 80, "from_rows": True}
-    assert domains["day"] == {"lower": "2024-01-01", "upper": "2025-12-31", "from_rows": True}
+    day = {"lower": "2024-01-01", "upper": "2025-12-31", "edges": "month", "from_rows": True}
+    assert domains["day"] == day
     assert domains["smokes"]["values"] == [0, 1]
     assert "chosen by looking at the rows" in text
     assert all(each["from_rows"] for each in domains.values())

@@ -323,6 +323,7 @@ class Registry:
         share: object = None,
         registration: Registration | None = None,
         amend: bool = False,
+        record: bool = True,
         new_people: bool | Collection[str] = False,
         paid: bool = False,
         schedule: Mapping[str, Any] | None = None,
@@ -333,18 +334,16 @@ class Registry:
         is recorded of a session that is refused.
 
         Args:
-            resume: admit the plan that the dataset was registered with whatever has been spent, to
-                go on, or to retry after a crash; each debit is still checked.
+            resume: admit the registered plan whatever was spent; each debit is still checked.
             share: the part of the plan that the session will spend; all of it by default.
             registration: the table that will be asked; one without a table is bound to it.
-            amend: record that the dataset goes on with this table, as `amend` does.
+            amend: the dataset goes on with this table: `record` that, or see that it may.
             new_people, schedule: as for `register`; a known dataset has this schedule already.
             part, cost: of all questions, as for `check_session`.
             paid: whether all that will be asked was paid for before: nothing has to be left.
 
         Raises:
-            BudgetRefused: the plan does not fit the remainder, is for another relation, or the
-                table is not the registered one.
+            BudgetRefused: the plan does not fit the remainder, or the table is another one.
         """
         name, budget = read_name(dataset, "dataset"), _read_budget(plan)
         registration = read_registration(registration)
@@ -366,6 +365,10 @@ class Registry:
             self.check_plan(budget_state, plan, share, part, cost)
         if changes and registration is not None:
             states.open_for_debits(budget_state)
+            if not record and budget_state.registered is not None:
+                with self._store.reading() as connection:
+                    _claim_people(connection, name, registration, new_people=new_people, bound=True)
+                return budget_state
             budget_state = self.amend(name, registration, new_people=new_people)
             assert budget_state.registered is not None
             budget_state.registered.check(name, registration)
@@ -437,8 +440,7 @@ class Registry:
         if state.registered is None:
             return None
         others = self.lookalikes(dataset, state.registered.registration)
-        names = sorted([dataset, *others])
-        found = group_by_people([self.budget_state(name) for name in names])
+        found = group_by_people([self.budget_state(name) for name in sorted([dataset, *others])])
         return found[0] if found else None
 
     def claim_people(

@@ -23,7 +23,7 @@ from whosin.release.contribution_bounds import column_behind, may_vary
 from whosin.release.cost import LAPLACE_QUANTILE, NORMAL_QUANTILE, OPTIMAL_SPLIT, CostEstimate
 from whosin.release.domains import DROP, Values
 from whosin.release.queries import Query
-from whosin.release.queries.base import GroupedQuery, Linear
+from whosin.release.queries.base import GroupedQuery, Linear, distinct_titles
 from whosin.release.table import Table
 
 MAX_SUGGESTIONS = 3
@@ -94,8 +94,8 @@ def suggest_changes(
         kept = table.last_estimate
         try:
             declared = DECLARED_CHANGES.get(made.change)
-            asked_of = table.change_domain(made.about[0], **declared) if declared else table
-            tried = estimate_batch_cost(asked_of, under, asked, **settings)
+            tabled = table.change_domain(made.about[0], **declared) if declared else table
+            tried = estimate_batch_cost(tabled, under, asked, **settings)
         except WhosinError:  # such a batch cannot be asked
             continue
         finally:
@@ -337,8 +337,9 @@ def plan_widths(
     for index in [] if fitting else sorted(costs, key=lambda each: costs[each]):
         if sum(find_costs([*fitting, index]).values()) <= allowed:
             fitting.append(index)
+    names = distinct_titles([each.title for each in queries], [q.question() for q in queries])
     return AccuracyPlan(
-        tuple(query.title for _, query in asked),
+        tuple(names[index] for index, _ in asked),
         tuple(float(Fraction(str(query.within))) for _, query in asked),
         tuple(costs[index] for index, _ in asked),
         sum(costs.values(), Fraction(0)),
@@ -348,7 +349,7 @@ def plan_widths(
         gaussian,
         everything,
         tuple(rows),
-        tuple(query.title for query in queries if query.within is None),
+        tuple(names[index] for index, query in enumerate(queries) if query.within is None),
     )
 
 

@@ -111,8 +111,7 @@ class Admission:
             self._check_registered()
         if find and not known and self._find_dataset():
             return
-        # When they are asked: then it is known what they cost, and the rows were looked at.
-        if known and (self.queries or self.will_amend):
+        if known and self.queries:  # when they are asked: then it is known what they cost
             return
         asked = known and not continues and not again and bool(self.ledger.requests(self.dataset))
         if asked and not self.is_registered:
@@ -121,7 +120,7 @@ class Admission:
                 return  # what was asked of it is shown, and nothing is amended for that
             asked = False
         try:
-            self.admit(request)
+            self.admit(request, record=not self.will_amend)  # which waits for what is asked
         except BudgetRefused:
             if not asked:  # else what was asked before is shown without a budget
                 raise
@@ -143,6 +142,7 @@ class Admission:
         price: Callable[[], Sequence[CostEstimate]] | None = None,
         *,
         going_on: bool = False,
+        record: bool = True,
     ) -> None:
         """See that the plan, or what is asked of it, fits what is left, and that the dataset is
         registered with this table, once, before anything is paid.
@@ -150,6 +150,7 @@ class Admission:
         Args:
             price: what it costs.
             going_on: whether the session has paid already: then each debit is checked.
+            record: that the dataset goes on with another table; else only see that it may.
         """
         if self._admitted:
             return
@@ -168,15 +169,16 @@ class Admission:
             share=share,
             registration=self.registration,
             amend=self.will_amend,
+            record=record,
             new_people=self.new_people,
             schedule=self.schedule,
             part=part,
             cost=cost,
             paid=paid,
         )
-        if not paid:
+        if record and not paid:
             self._check_remaining(state, part, share, cost)
-        self._admitted = True
+        self._admitted = record
 
     def find_paid(self, request: str) -> set[str]:
         """The debits of a request."""

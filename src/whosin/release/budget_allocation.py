@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -52,6 +52,7 @@ from whosin.release.table import Table
 
 SPLIT_KINDS = ("weights", "relative-error", OPTIMAL_SPLIT)
 NOISE_KINDS = ("laplace", "gaussian")
+StateReader = Callable[[], BudgetState]
 
 
 def split_budget(
@@ -569,7 +570,7 @@ def estimate_batch_cost(  # noqa: PLR0913 (all by name)
     split: str = "weights",
     noise: str = "laplace",
     capped: bool = False,
-    held: BudgetState | None = None,
+    held: StateReader | None = None,
 ) -> list[CostEstimate]:
     """What a batch costs under a plan and how good its answers will be. It depends on the schema
     and the arguments alone, so that a batch which is priced again at once costs nothing.
@@ -669,7 +670,7 @@ MIN_LEFT = Fraction(1, 10**9)
 
 
 def _read_unspent(
-    plan: Plan, spent: Cost, share: object, noise: str, capped: bool, held: BudgetState | None
+    plan: Plan, spent: Cost, share: object, noise: str, capped: bool, held: StateReader | None
 ) -> RemainingBudget:
     budget = Budget.of(plan)
     kinds = ("epsilon", "rho", "delta")
@@ -685,12 +686,13 @@ def _read_unspent(
         if not means_rest and wanted[by_rho] > left[by_rho] + ROUNDING_UNITS:
             rest, where = Fraction(left[by_rho], whole), "this session"
             if held is not None:
-                state = int(held.spendable_rho * encoding.EPSILON_UNITS), held.spendable_units
-                there = Fraction(state[not by_rho], whole)
-                rest, where = min((rest, where), (there, f"dataset {held.dataset!r}"))
+                state = held()
+                rho = int(state.spendable_rho * encoding.EPSILON_UNITS)
+                there = Fraction(rho if by_rho else state.spendable_units, whole)
+                rest, where = min((rest, where), (there, f"dataset {state.dataset!r}"))
             most = format_figures(rest, 4, "down") if rest >= MIN_LEFT else "nothing"
-            hint = f"ask for at most {most}" if rest >= MIN_LEFT else ""
             said = f"share is {share}, and {most} of the plan's budget is left in {where}"
+            hint = f"ask for at most {most}" * (rest >= MIN_LEFT)
             raise BudgetRefused(said, field="share", value=share, hint=hint)
         left = [min(each, most) for each, most in zip(wanted, left, strict=True)]
     return RemainingBudget(plan, *left)

@@ -633,10 +633,11 @@ def group_domain(table: Table, name: str) -> Cellular:
     """The domain of a column, or of a function of one, that has cells."""
     domain = table.grouping(name)
     if isinstance(domain, Range | Dates) and not domain.edges:
+        edges = 'edges = "month"' if isinstance(domain, Dates) else "edges = [0, 18, 65, …]"
         raise InvalidInput(
             f"the domain of {name} has no bins to group by",
             field=f"domain of {name}",
-            hint="give it edges",
+            hint=f"give it edges: {{ lower = …, upper = …, {edges} }}",
         )
     return domain
 

@@ -86,7 +86,7 @@ EXAMPLE_NEEDS = {
 BLANK_DOMAINS = {
     "values": '["…", "…"]  # FILL IN: values',
     "numbers": "{ lower = …, upper = … }  # FILL IN: numbers",
-    "dates": '"2024-01-01..2024-12-31"  # FILL IN: dates',
+    "dates": '{ lower = 2024-01-01, upper = 2024-12-31, edges = "month" }  # FILL IN: dates',
     "text": '["…", "…"]  # FILL IN: text with many values: leave it out, or list some',
 }
 DRAFT_BEGINNING = """\
@@ -333,7 +333,8 @@ def _domain_from_rows(engine: DuckDB, data: Any, draft: ColumnDraft) -> ColumnDr
             lower, upper = _widen_range(float(ends["lower"]), float(ends["upper"]))
             return replace(draft, domain={"lower": lower, "upper": upper}, from_rows=True)
         first, last = f"{str(ends['lower'])[:4]}-01-01", f"{str(ends['upper'])[:4]}-12-31"
-        return replace(draft, domain={"lower": first, "upper": last}, from_rows=True)
+        ends = {"lower": first, "upper": last, "edges": "month"}
+        return replace(draft, domain=ends, from_rows=True)
     counted = data.group_by(each=column).aggregate(rows=data.count()).limit(MAX_LISTED_VALUES + 2)
     values = [row["each"] for row in engine.run(counted).to_pylist()]
     values = [each for each in values if each not in (None, "")]

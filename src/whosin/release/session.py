@@ -455,9 +455,12 @@ class Session:
                 hint='give it, such as share="1/10", or share=1 for all of it; Session(…, share=1) '
                 "gives it for every batch",
             )
-        part, held = common_part(asked, self.table), self.budget_state
-        if part is not None:
-            held = held.seen_from(self.ledger.part_levels(self.dataset, [part])[part])
+        part = common_part(asked, self.table)
+
+        def find_left() -> BudgetState:
+            levels = {} if part is None else self.ledger.part_levels(self.dataset, [part])
+            return self.budget_state if part is None else self.budget_state.seen_from(levels[part])
+
         new = estimate_batch_cost(
             self.table,
             self.plan,
@@ -465,7 +468,7 @@ class Session:
             spent.seen_from(part, self.plan),
             share=share,
             capped=own,
-            held=held,
+            held=find_left,
             **budget,
         )
         rest = iter(new)
