@@ -37,6 +37,8 @@ DECLARED_CHANGES: dict[str, dict[str, Any]] = {
     "constant": {"constant": True},
 }
 """What a suggestion declares of a column."""
+VALUE_KINDS = ("mean", "variance", "deviation", "median", "quantile")
+"""Questions whose answers say nothing where they are too noisy to read."""
 
 
 @dataclass(frozen=True)
@@ -357,7 +359,8 @@ def list_unreadable(
     estimates: Sequence[CostEstimate], rows: int
 ) -> tuple[tuple[tuple[str, float, str], ...], float]:
     """What each question needs that needs more than all rows, and the part of what is spent that
-    goes to such questions. Streams that go on were paid for."""
+    goes to such means, medians and the like: a count that is too noisy is still a count. Streams
+    that go on were paid for."""
     beyond = [
         each
         for each in estimates
@@ -378,7 +381,8 @@ def list_unreadable(
         )
         for each in beyond
     )
-    return tuple(needed), spent(beyond) / (spent(estimates) or 1.0)
+    values = [each for each in beyond if each.query.kind in VALUE_KINDS]
+    return tuple(needed), spent(values) / (spent(estimates) or 1.0)
 
 
 def meaningless_titles(estimates: Sequence[CostEstimate]) -> tuple[str, ...]:

@@ -53,7 +53,7 @@ ROW_TOTALS = ("rows", "sum")
 BOUND_STEPS = (2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1_000)
 MAX_CUT_SHARE = 1 / 3
 """The part of the privacy units that a contribution bound leaves something out of unasked."""
-MAX_LOST_SHARE = 0.1
+MAX_LOST_SHARE = 0.25
 """The part of the rows that bounds leave out unasked of a number of rows or of a sum."""
 MAX_LARGER_BOUNDS = 3
 """Larger bounds of which the look says what they would leave out."""

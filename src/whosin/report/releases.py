@@ -631,7 +631,7 @@ def describe_cuts(looks: Sequence[BoundLook]) -> str:
     kinds = " and ".join("groups" if each.bound == "max_groups" else "rows" for each in looks)
     leave = "leaves" if len(looks) == 1 else "leave"
     of_units = f"{kinds} of more than a third of the privacy units"
-    of_rows = "more than a tenth of the rows"
+    of_rows = "more than a quarter of the rows"
     return f"{bounds} {leave} out {of_rows if looks[0].loses_rows else of_units}"
 
 
