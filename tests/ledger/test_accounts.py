@@ -847,6 +847,7 @@ def test_a_quota_above_what_is_left_is_refused(ledger, word):
 # Both stores
 
 
+@pytest.mark.filterwarnings("ignore:the ledger's server has no role")
 @pytest.mark.parametrize("relation", PLANS)
 def test_both_stores_keep_the_same_accounts(tmp_path, relation):
     """The same random debits, amendments and quotas: PostgreSQL computes the sums by itself, and

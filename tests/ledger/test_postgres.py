@@ -275,7 +275,7 @@ def test_a_connection_lost_inside_a_debit(ledger, admin, monkeypatch):
     ledger.register("d", PLAN)
     pay = states.pay_debits
     monkeypatch.setattr(states, "pay_debits", lambda *a: cut_connections(admin) or pay(*a))
-    with pytest.raises(StoreFailed, match="the connection was lost; no answer was"):
+    with pytest.raises(StoreFailed, match=r"the connection was lost \(.*\); no answer was"):
         ledger.answer("d", PRICE, lambda: 1, "r")
     monkeypatch.undo()
     assert ledger.budget_state("d").debits == 0
@@ -370,7 +370,7 @@ def test_a_server_without_a_free_connection_is_waited_for(url, admin, as_role):
             assert ledger.datasets() == []
     with take_the_last(), pytest.raises(StoreFailed) as caught:
         wi.Ledger(there, wait=0.3)
-    assert "used: the server has no connection left;" in str(caught.value)
+    assert "used: the server has no connection left (" in str(caught.value)
 
 
 @pytest.mark.parametrize(

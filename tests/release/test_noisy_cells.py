@@ -234,7 +234,7 @@ def test_bounds_that_leave_much_out_of_a_total_are_to_be_accepted(tmp_path, by, 
     )
     said = [line for line in found.lines if f"leaves out {lost:,} of {len(whose):,} rows (" in line]
     assert len(said) == 2 and all("), of 15.0% of the people; with 5: " in line for line in said)
-    with pytest.warns(UserWarning) as warned:
+    with pytest.warns(UserWarning, match="for the curator alone") as warned:
         released = session.release(queries, share=1)
     assert any("max_rows_per_group = 4 leaves out" in str(each.message) for each in warned)
     outside = ["the true total may be far outside" in each.statement for each in released]

@@ -357,10 +357,10 @@ def plan_widths(
 
 def list_unreadable(
     estimates: Sequence[CostEstimate], rows: int
-) -> tuple[tuple[tuple[str, float, str], ...], float]:
-    """What each question needs that needs more than all rows, and the part of what is spent that
-    goes to such means, medians and the like: a count that is too noisy is still a count. Streams
-    that go on were paid for."""
+) -> tuple[tuple[tuple[str, float, str], ...], float, float]:
+    """What each question needs that needs more than all rows, the part of what is spent that goes
+    to such questions, and to means, medians and the like among them: a count that is too noisy is
+    still a count. Streams that go on were paid for."""
     beyond = [
         each
         for each in estimates
@@ -382,7 +382,8 @@ def list_unreadable(
         for each in beyond
     )
     values = [each for each in beyond if each.query.kind in VALUE_KINDS]
-    return tuple(needed), spent(values) / (spent(estimates) or 1.0)
+    whole = spent(estimates) or 1.0
+    return tuple(needed), spent(beyond) / whole, spent(values) / whole
 
 
 def meaningless_titles(estimates: Sequence[CostEstimate]) -> tuple[str, ...]:

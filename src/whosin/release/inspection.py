@@ -247,6 +247,7 @@ class Preflight:
         changed_periods: those whose rows are not the ones that earlier steps were drawn from.
         unreadable: questions whose answers need more rows than there are, with what each needs.
         unreadable_part: the part of what is spent that goes to them.
+        wasted_part: the part that goes to means, medians and the like among them.
         constants: what conditions compare a column with that is no declared value of it.
     """
 
@@ -261,6 +262,7 @@ class Preflight:
     changed_periods: tuple[tuple[str, str], ...] = ()
     unreadable: tuple[tuple[str, float, str], ...] = ()
     unreadable_part: float = 0.0
+    wasted_part: float = 0.0
     constants: tuple[CostWarning, ...] = ()
 
     @property
@@ -282,7 +284,7 @@ class Preflight:
     def asks(self) -> list[str]:
         """What somebody has to accept before it is paid for."""
         lost = self.lost > MAX_UNDECLARED_SHARE * self.rows
-        wasted = self.unreadable_part > MAX_UNDECLARED_SHARE
+        wasted = self.wasted_part > MAX_UNDECLARED_SHARE
         describe_cuts = import_module("whosin.report.releases").describe_cuts
         cuts: dict[str, list[BoundLook]] = {}
         for look in self.bounds:
@@ -365,7 +367,7 @@ def look_before_debit(
     try:
         found = run_preflight(table, policies, queries, [each.told_from for each in estimates])
         meaningless = meaningless_titles(estimates)
-        unreadable, part = list_unreadable(estimates, found.rows)
+        unreadable, part, wasted = list_unreadable(estimates, found.rows)
         said_already = {*meaningless, *(each.question for each in found.groups if each.asks)}
         return replace(
             found,
@@ -374,6 +376,7 @@ def look_before_debit(
             changed_periods=tuple(find_changed_periods(table, queries, ledger, dataset)),
             unreadable=tuple(each for each in unreadable if each[0] not in said_already),
             unreadable_part=part,
+            wasted_part=wasted,
             constants=tuple(dict.fromkeys(each for each in said if each.constant is not None)),
         )
     except WhosinError:

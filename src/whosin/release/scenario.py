@@ -272,7 +272,7 @@ class Scenario:
     ) -> list[WhosinError]:
         """What is wrong with each question by itself; what follows from a domain that cannot be
         read is not said again."""
-        result, noise = [], self.budget.get("noise", "laplace")
+        result, noise = [], self.budget.get("noise", "laplace") if self.plan.delta else "laplace"
         for index, query in queries.items():
             own = Mistakes()
             with own.collect():

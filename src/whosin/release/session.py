@@ -255,7 +255,8 @@ class Session:
         paid = [each.worded(before.get(name, {})) for each, name in pairs]
         new = len(debits) < len(requests)
         if new:
-            if self._admission.unclaimed or not debits:  # else this request was used for something
+            undecided = self._admission.unclaimed or self._admission.will_amend
+            if undecided or not debits:  # else this request was used for something
                 self._admit(asked, budget)
             self._look_at_rows(asked, estimates)
             require_new_files(requests, paid, debits)

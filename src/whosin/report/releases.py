@@ -117,8 +117,8 @@ def suggestion_words(suggestion: Suggestion) -> str:
     elif suggestion.change == "constant":
         column = suggestion.about[0]
         change = (
-            f"only if it is publicly known that a person has one {column}: {column} = "
-            "{ values = […], constant = true }, or max_groups = 1 in the question"
+            f"only if it is publicly known that a person has one {column}: constant = true in its "
+            "domain, or max_groups = 1 in the question"
         )
     else:
         change = 'split = "optimal" in [budget]'

@@ -76,7 +76,8 @@ def serve(
         from whosin.app.web.access import add_user as add
         from whosin.app.web.access import read_users
 
-        first, token = not read_users(file), add(file, add_user, curator)
+        token = add(file, add_user, curator)
+        first = len(read_users(file)) == 1
         words = f"{add_user}: {token}\nIt is not shown again; only a digest of it is kept."
         words += "\nFrom now on everyone needs a token, on this machine too." * first
         print_json({"user": add_user, "token": token}) if json else print(words)
